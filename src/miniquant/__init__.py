@@ -1,0 +1,47 @@
+"""miniquant: a teaching lab on quantized model files, and the small reference library behind it.
+
+The names here need numpy alone; ``read_gguf_lite`` returns torch tensors and imports torch when it is called.
+"""
+
+from .errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
+from .gguf_io import DType, GGUFLite, TensorInfo, open_gguf_lite, read_gguf_lite, write_gguf_lite
+from .packing import pack_nibbles, unpack_nibbles
+from .quantize import (
+    Quantized,
+    dequantize,
+    fake_quantize,
+    quantize_per_channel,
+    quantize_per_group,
+    quantize_per_tensor,
+)
+from .schemes import PRESETS, SCHEMES, fake_quantize_model, fake_quantize_state, preset
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "PRESETS",
+    "SCHEMES",
+    "DType",
+    "FormatError",
+    "GGUFLite",
+    "MetadataError",
+    "MiniquantError",
+    "QuantizationError",
+    "Quantized",
+    "SchemeError",
+    "TensorInfo",
+    "WriteError",
+    "dequantize",
+    "fake_quantize",
+    "fake_quantize_model",
+    "fake_quantize_state",
+    "open_gguf_lite",
+    "pack_nibbles",
+    "preset",
+    "quantize_per_channel",
+    "quantize_per_group",
+    "quantize_per_tensor",
+    "read_gguf_lite",
+    "unpack_nibbles",
+    "write_gguf_lite",
+]

@@ -1,0 +1,169 @@
+"""The text that MiniGPT learns from and is measured on: what every Python installation carries about itself.
+
+Two sources, both read from the running interpreter and never copied: ``topics`` (the language reference behind
+``help('...')``) and ``docstrings`` (of the standard library). A document is held out if the hash of its name says
+so, on every machine alike. A split by name alone leaks, because documents quote each other: a paragraph that stands in
+the held-out part is dropped from the training part, and a paragraph that the committed model was trained on (another
+Python version may have moved it) is dropped from the held-out part.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import inspect
+import re
+import sysconfig
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from tokenizers import Tokenizer
+
+Source = Literal["topics", "docstrings"]
+
+END_OF_TEXT = "<|endoftext|>"  # token 0, stands before every document
+HELD_OUT_PART = 0.13  # of the documents
+SHORTEST_DOCSTRING = 80  # characters
+SHORTEST_DUPLICATE = 40  # characters; shorter paragraphs ("See also:") may repeat
+_NOT_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "lib2to3", "pydoc_data", "__pycache__"}
+
+
+@functools.cache
+def documents(source: Source) -> dict[str, str]:
+    """The documents of a source by name, in the order of their names.
+
+    Raises ``ValueError`` for a source other than ``"topics"`` and ``"docstrings"``.
+    """
+    if source == "topics":
+        from pydoc_data.topics import topics
+
+        return {name: topics[name].strip() for name in sorted(topics)}
+    if source == "docstrings":
+        return _docstrings(Path(sysconfig.get_path("stdlib")))
+    raise ValueError(f"unknown source {source!r}; there are 'topics' and 'docstrings'")
+
+
+def _docstrings(folder: Path) -> dict[str, str]:
+    """One document a module: its docstrings in the order of the source. Parsed, not imported."""
+    found = {}
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        if _NOT_LIBRARY & set(parts):
+            continue
+        try:
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+        except (SyntaxError, UnicodeDecodeError):
+            continue  # a few files of the library are templates
+        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+        texts = [inspect.cleandoc(ast.get_docstring(node) or "") for node in nodes]
+        long = [text for text in texts if len(text) >= SHORTEST_DOCSTRING]
+        if long:
+            found[".".join(parts)] = "\n\n".join(long)
+    return found
+
+
+def is_held_out(name: str) -> bool:
+    """Whether the document of this name is held out; depends on the name alone.
+
+    >>> is_held_out("assert"), is_held_out("while")
+    (False, False)
+    """
+    digest = hashlib.sha256(name.encode()).digest()
+    return int.from_bytes(digest[:4], "big") / 2**32 < HELD_OUT_PART
+
+
+def paragraphs(text: str) -> list[str]:
+    """The paragraphs of a text, in order: what stands between blank lines."""
+    return [p.strip("\n") for p in re.split(r"\n[ \t]*\n", text) if p.strip()]
+
+
+def paragraph_hash(paragraph: str) -> int:
+    """64 bits that name a paragraph, whatever its white space: paragraphs that read the same get the same number."""
+    normal = " ".join(paragraph.split())
+    return int.from_bytes(hashlib.blake2b(normal.encode(), digest_size=8).digest(), "little")
+
+
+def _without_repeats(text: str, seen: set[int]) -> str:
+    """``text`` less the long paragraphs in ``seen``; what it keeps is added to ``seen``."""
+    kept = []
+    for paragraph in paragraphs(text):
+        if len(paragraph) >= SHORTEST_DUPLICATE:
+            number = paragraph_hash(paragraph)
+            if number in seen:
+                continue
+            seen.add(number)
+        kept.append(paragraph)
+    return "\n\n".join(kept)
+
+
+def _collect(source: Source, held_out: bool, seen: set[int]) -> list[str]:
+    named = [text for name, text in documents(source).items() if is_held_out(name) == held_out]
+    return [text for text in (_without_repeats(text, seen) for text in named) if text]
+
+
+def _trained_on() -> set[int]:
+    """The paragraphs of the committed model's training text (``assets/trained_on.bin``: 64-bit hashes)."""
+    data = resources.files("miniquant").joinpath("assets/trained_on.bin").read_bytes()
+    return set(np.frombuffer(data, "<u8").tolist())
+
+
+@functools.cache
+def held_out_documents(source: Source, *, fresh: bool = False) -> list[str]:
+    """The held-out documents of a source, without repeated paragraphs.
+
+    ``fresh`` leaves out the comparison with the committed model's training text: for training a new one.
+    """
+    seen = set() if fresh else _trained_on()
+    return _collect(source, True, seen)
+
+
+@functools.cache
+def training_documents() -> list[str]:
+    """The training documents of both sources, without any paragraph that is held out on this interpreter."""
+    seen: set[int] = set()
+    for source in ("topics", "docstrings"):
+        _collect(source, True, seen)
+    return _collect("topics", False, seen) + _collect("docstrings", False, seen)
+
+
+def text_hash(documents: list[str]) -> str:
+    """The first 12 hexadecimal digits of the documents' SHA-256: which text a figure was measured on."""
+    return hashlib.sha256("\0".join(documents).encode()).hexdigest()[:12]
+
+
+@functools.cache
+def load_tokenizer() -> Tokenizer:
+    """The committed byte-level BPE tokenizer, 1024 tokens; token 0 is the end of a text.
+
+    >>> load_tokenizer().encode("import os").tokens
+    ['import', 'Ġ', 'os']
+    """
+    return Tokenizer.from_str(resources.files("miniquant").joinpath("assets/tokenizer.json").read_text("utf-8"))
+
+
+def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> np.ndarray:
+    """All documents as one row of token ids, each behind an end-of-text token: (n,) int64."""
+    ids: list[int] = []
+    for encoding in tokenizer.encode_batch(documents):
+        ids.append(0)
+        ids.extend(encoding.ids)
+    return np.array(ids, dtype=np.int64)
+
+
+def held_out_windows(source: Source = "topics", length: int = 256, limit: int | None = None) -> np.ndarray:
+    """Held-out text cut into windows that do not overlap: (n, length + 1) int64; the last column is predicted only."""
+    ids = encode_documents(load_tokenizer(), held_out_documents(source))
+    starts = range(0, len(ids) - length, length)
+    return np.stack([ids[start : start + length + 1] for start in starts][:limit])
+
+
+def token_bytes(tokenizer: Tokenizer) -> np.ndarray:
+    """How many bytes of text each token stands for: (vocab_size,) int64; 0 for the end of a text.
+
+    The byte-level alphabet writes every byte as one character, so a token's length is its number of bytes.
+    """
+    tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+    return np.array([0 if token == END_OF_TEXT else len(token) for token in tokens], dtype=np.int64)

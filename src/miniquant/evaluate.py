@@ -1,0 +1,105 @@
+"""How good a model is on held-out text, and how far a quantized one has moved: each figure with its standard error.
+
+Windows of text do not overlap, so their means are treated as independent draws: a standard error is the standard
+deviation over windows, divided by the square root of their number. Two models are compared on the same windows, in
+pairs, which takes out most of the noise.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from tqdm import tqdm
+
+from . import corpus
+from .model import MiniGPT
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its standard error.
+
+    >>> print(Estimate(0.123456, 0.0021))
+    0.1235 ± 0.0021
+    """
+
+    mean: float
+    error: float
+
+    def __str__(self) -> str:
+        if self.error == 0 or not math.isfinite(self.error):
+            return f"{self.mean:.3g}"
+        digits = max(0, 1 - math.floor(math.log10(abs(self.error))))
+        return f"{self.mean:.{digits}f} ± {self.error:.{digits}f}"
+
+    @classmethod
+    def of(cls, samples: np.ndarray) -> Estimate:
+        """samples: (n,) one value a window."""
+        error = samples.std(ddof=1) / math.sqrt(len(samples)) if len(samples) > 1 else math.nan
+        return cls(float(samples.mean()), float(error))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What one model makes of held-out text, window by window.
+
+    nll: (n,) mean negative log-likelihood of a token, in nats
+    kl: (n,) mean KL(reference || model) of a token in nats, or ``None`` without a reference
+    bytes_per_token: (n,) float64
+    """
+
+    nll: np.ndarray
+    kl: np.ndarray | None
+    bytes_per_token: np.ndarray
+
+    @property
+    def perplexity(self) -> Estimate:
+        """exp of the mean NLL; the error by the delta method."""
+        nll = Estimate.of(self.nll)
+        return Estimate(math.exp(nll.mean), math.exp(nll.mean) * nll.error)
+
+    @property
+    def bits_per_byte(self) -> Estimate:
+        """Independent of the tokenizer: total bits over total bytes; the error is that of a ratio."""
+        bits, size = self.nll / math.log(2), self.bytes_per_token
+        ratio = bits.sum() / size.sum()
+        return Estimate(float(ratio), Estimate.of((bits - ratio * size) / size.mean()).error)
+
+    @property
+    def kl_divergence(self) -> Estimate:
+        """Mean KL(reference || model) of a token, in nats."""
+        if self.kl is None:
+            raise ValueError("no reference was given; call evaluate(model, windows, reference=float_model)")
+        return Estimate.of(self.kl)
+
+    def nll_change(self, other: Quality) -> Estimate:
+        """This model's NLL less another's on the same windows, in nats a token; paired."""
+        return Estimate.of(self.nll - other.nll)
+
+
+@torch.no_grad()
+def evaluate(
+    model: MiniGPT,
+    windows: np.ndarray | None = None,
+    reference: MiniGPT | None = None,
+    batch: int = 8,
+    progress: bool = False,
+) -> Quality:
+    """Measure a model on windows of tokens ((n, length + 1) int64; the held-out topics by default)."""
+    windows = corpus.held_out_windows() if windows is None else windows
+    sizes = corpus.token_bytes(corpus.load_tokenizer())
+    nll, kl = [], []
+    for start in tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress):
+        tokens = torch.from_numpy(windows[start : start + batch])
+        logp = F.log_softmax(model(tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
+        nll.append(-logp.gather(-1, tokens[:, 1:, None])[..., 0].mean(-1).numpy())
+        if reference is not None:
+            logq = F.log_softmax(reference(tokens[:, :-1]).double(), dim=-1)
+            kl.append((logq.exp() * (logq - logp)).sum(-1).mean(-1).numpy())
+    return Quality(
+        np.concatenate(nll), np.concatenate(kl) if kl else None, sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64)
+    )

@@ -1,0 +1,180 @@
+"""What is the first thing that differs between what an exercise expects and what a student's function returned?"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from ..quantize import is_torch
+
+Fields = list[tuple[str, int, int]]  # (name, first byte, byte after the last)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One sentence on what differs, and both sides of it as short text."""
+
+    what: str
+    expected: str
+    got: str
+
+
+def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields | None = None) -> Difference | None:
+    """The first difference, or ``None``: types, then shapes, then dtypes, then the first differing element or byte.
+
+    >>> difference(np.array([1, 2]), np.array([1, 3]))
+    Difference(what='the element [1] differs', expected='2', got='3')
+    """
+    if got is None and expected is not None:
+        return Difference("your function returned nothing; is a return missing?", kind(expected), "None")
+    if isinstance(expected, bytes):
+        return _bytes_difference(expected, got, fields)
+    if is_torch(expected):
+        if not is_torch(got):
+            return Difference("the type differs", kind(expected), kind(got))
+        return _array_difference(expected.detach().numpy(), got.detach().numpy(), tolerance)
+    if isinstance(expected, np.ndarray):
+        if not isinstance(got, np.ndarray) and not (expected.ndim == 0 and isinstance(got, np.generic)):
+            return Difference("the type differs", kind(expected), kind(got))
+        return _array_difference(expected, np.asarray(got), tolerance)
+    if isinstance(expected, dict):
+        return _dict_difference(expected, got, tolerance)
+    if isinstance(expected, list | tuple):
+        return _sequence_difference(expected, got, tolerance)
+    return _scalar_difference(expected, got, tolerance)
+
+
+def equal(a: Any, b: Any) -> bool:
+    """Whether two results are the same, types and all; never raises."""
+    try:
+        return difference(a, b) is None and difference(b, a) is None
+    except Exception:
+        return False
+
+
+def kind(value: Any) -> str:
+    """The type of a value as a student should read it: ``float32 array of shape (2, 3)``.
+
+    >>> kind(np.zeros((2, 3), np.float32)), kind(b"abc"), kind([1, 2])
+    ('float32 array of shape (2, 3)', 'bytes of length 3', 'list of length 2')
+    """
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} array of shape {value.shape}"
+    if is_torch(value):
+        return f"{str(value.dtype).removeprefix('torch.')} torch tensor of shape {tuple(value.shape)}"
+    if isinstance(value, bytes | bytearray | list | tuple | dict):
+        return f"{type(value).__name__} of length {len(value)}"
+    return type(value).__name__
+
+
+def short(value: Any, limit: int = 300) -> str:
+    """A value on one line, cut if it is long."""
+    if is_torch(value):
+        value = value.detach().numpy()
+    if isinstance(value, bytes):
+        text = value[:48].hex(" ") + (" …" if len(value) > 48 else "")
+        return f"{text} ({len(value)} bytes)"
+    if isinstance(value, np.ndarray):
+        if value.size > 40:
+            return f"{kind(value)} beginning {short(value.reshape(-1)[:8].tolist())}"
+        return f"{value.tolist()} ({value.dtype}, shape {value.shape})"
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _array_difference(expected: np.ndarray, got: np.ndarray, tolerance: float) -> Difference | None:
+    if expected.shape != got.shape:
+        return Difference("the shape differs", str(expected.shape), str(got.shape))
+    if expected.dtype != got.dtype:
+        return Difference("the dtype differs", str(expected.dtype), str(got.dtype))
+    if expected.size == 0:
+        return None
+    floating = np.issubdtype(expected.dtype, np.floating)
+    wide_expected, wide_got = (expected.astype(float), got.astype(float)) if floating else (expected, got)
+    if floating and (np.isnan(wide_got) & ~np.isnan(wide_expected)).any():
+        at = np.argwhere(np.isnan(wide_got) & ~np.isnan(wide_expected))[0]
+        return Difference(f"the element {at.tolist()} is not a number (NaN)", _number(expected, at), "nan")
+    same = wide_expected == wide_got
+    if floating:
+        with np.errstate(invalid="ignore"):
+            same |= np.isnan(wide_expected) & np.isnan(wide_got)
+            same |= np.abs(wide_expected - wide_got) <= tolerance
+    if same.all():
+        return None
+    at = np.argwhere(~same)[0] if same.ndim else np.array([], int)
+    place = f"the element {at.tolist()} differs" if same.ndim else "the value differs"
+    if same.size > 1 and (~same).sum() > 1:
+        place += f" (the first of {(~same).sum()} among {same.size})"
+    return Difference(place, _number(expected, at), _number(got, at))
+
+
+def _number(array: np.ndarray, at: np.ndarray) -> str:
+    value = array[tuple(at)]
+    return str(value.item() if array.dtype != np.float16 else float(value))
+
+
+def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Difference | None:
+    if not isinstance(got, bytes):
+        remedy = "; wrap it in bytes(...)" if isinstance(got, bytearray | memoryview) else ""
+        return Difference(f"the type differs{remedy}", kind(expected), kind(got))
+    if expected == got:
+        return None
+    common = min(len(expected), len(got))
+    at = next((i for i in range(common) if expected[i] != got[i]), common)
+    field = next((f"{n} (bytes {a} to {b - 1})" for n, a, b in fields or [] if a <= at < b), "")
+    where = f", in {field}" if field else ""
+    if at == common:
+        what = f"the bytes are {'too few' if len(got) < len(expected) else 'too many'}; the first {at} agree{where}"
+        return Difference(what, f"{len(expected)} bytes", f"{len(got)} bytes")
+    start = max(0, at - 4)
+    both = [f"… {b[start : at + 8].hex(' ')} …" if len(b) > 12 else b.hex(" ") for b in (expected, got)]
+    return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found", *both)
+
+
+def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference | None:
+    if not isinstance(got, dict):
+        return Difference("the type differs", kind(expected), kind(got))
+    if expected.keys() != got.keys():
+        return Difference("the keys differ", short(list(expected)), short(list(got)))
+    if list(expected) != list(got):
+        return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
+    for key in expected:
+        if found := difference(expected[key], got[key], tolerance):
+            return Difference(f"at key {key!r}: {found.what}", found.expected, found.got)
+    return None
+
+
+def _sequence_difference(expected: list | tuple, got: Any, tolerance: float) -> Difference | None:
+    wanted = list if isinstance(expected, list) else tuple
+    if not isinstance(got, wanted):
+        return Difference("the type differs", kind(expected), kind(got))
+    if len(expected) != len(got):
+        return Difference("the number of items differs", short(expected), short(got))
+    for index, (a, b) in enumerate(zip(expected, got)):
+        if found := difference(a, b, tolerance):
+            return Difference(f"at item {index}: {found.what}", found.expected, found.got)
+    return None
+
+
+def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference | None:
+    if isinstance(expected, bool | np.bool_) or isinstance(got, bool | np.bool_):
+        alike = isinstance(got, bool | np.bool_) and isinstance(expected, bool | np.bool_)
+    elif isinstance(expected, Integral):
+        alike = isinstance(got, Integral)
+    elif isinstance(expected, Real):
+        alike = isinstance(got, Real)
+    else:
+        alike = isinstance(got, type(expected))
+    if not alike:
+        return Difference("the type differs", f"{short(expected)} ({kind(expected)})", f"{short(got)} ({kind(got)})")
+    if isinstance(expected, Real) and not isinstance(expected, bool):
+        if math.isnan(expected) and math.isnan(got):
+            return None
+        same = expected == got or abs(expected - got) <= tolerance
+    else:
+        same = expected == got
+    return None if same else Difference("the value differs", short(expected), short(got))

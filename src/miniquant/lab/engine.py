@@ -1,0 +1,296 @@
+"""Exercises and their checks: a stub falls back to the reference, a check says what is wrong and why.
+
+An exercise is data: the reference, an oracle that shares no code with it, cases, and the catalogue of mistakes that
+students make. ``check`` runs the student's function on every case and compares it with the oracle; if it is wrong, it
+looks for the mistake whose results are the same as the student's, and names it.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import io
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import MiniquantError
+from ..quantize import is_torch
+from . import record
+from .compare import Difference, Fields, difference, equal, short
+from .limit import TooSlow, time_limit
+from .report import Report
+
+SECONDS = 5.0  # for one call of a student's function; every case is small
+Case = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """A wrong implementation that students write: what it is called, what it does, where it comes from, the cure."""
+
+    name: str
+    wrong: Callable[..., Any]
+    cause: str  # one sentence
+    cure: str  # one sentence
+    see: str  # what the student sees, for "Help: I see …"
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """One exercise of a lab.
+
+    ``cases`` gives the arguments of every call: small and recognisable first, then random ones from the generator it
+    is handed (always the same seed). ``oracle`` computes what is expected; it shares no code with ``reference``.
+    ``observe`` turns a call into what is compared, for functions that work by side effect. ``fields`` names the parts
+    of a result that is bytes. ``may_view`` allows a result that shares memory with an argument.
+    """
+
+    name: str
+    lab: str
+    goal: str  # one sentence
+    minutes: int
+    difficulty: str  # "warm-up", "core" or "stretch"
+    reference: Callable[..., Any]
+    oracle: Callable[..., Any]
+    cases: Callable[[np.random.Generator], Iterable[Case]]
+    hints: tuple[str, str]
+    why: str  # one line, printed on success
+    mistakes: tuple[Mistake, ...] = ()
+    tolerance: float = 0.0
+    fields: Callable[..., Fields] | None = None
+    observe: Callable[[Callable[..., Any], Case], Any] | None = None
+    may_view: bool = False
+
+    def all_cases(self) -> list[Case]:
+        """Every case, the random ones included; the same each time."""
+        return list(self.cases(np.random.default_rng(sum(self.name.encode()))))
+
+    def run(self, function: Callable[..., Any], case: Case) -> Any:
+        """What ``function`` makes of a copy of the case."""
+        return self.observe(function, case) if self.observe else function(*case)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one call did: a result or an exception, what it printed, whether it changed its arguments."""
+
+    result: Any = None
+    error: BaseException | None = None
+    printed: str = ""
+    mutated: bool = False
+    view: bool = False
+
+    def same_as(self, other: Outcome) -> bool:
+        """Whether two calls cannot be told apart by their results."""
+        if self.error or other.error:
+            return type(self.error) is type(other.error)
+        return self.mutated == other.mutated and equal(self.result, other.result)
+
+
+def exercise(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as the student's answer to an exercise.
+
+    As long as its body raises ``NotImplementedError``, a call gives what the reference gives, so later cells work. An
+    error from deeper down, in a function that the student's own code calls, is never covered up.
+    """
+    spec = find(name)
+
+    def mark(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except NotImplementedError as error:
+                if not is_stub(error, function):
+                    raise
+                return spec.reference(*args, **kwargs)
+
+        call.exercise, call.student = spec, function
+        return call
+
+    return mark
+
+
+def is_stub(error: BaseException | None, function: Callable[..., Any]) -> bool:
+    """Whether ``error`` is the ``NotImplementedError`` that the body of ``function`` itself raises."""
+    if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
+        return False
+    *_, (last, _) = traceback.walk_tb(error.__traceback__)
+    return last.f_code is function.__code__
+
+
+def check(function: Callable[..., Any]) -> Report:
+    """Run the checks of a student's function; show the report in a notebook, or print it.
+
+    The report's ``status`` is ``"passed"``, ``"not attempted"`` or ``"failed"``.
+    """
+    spec = getattr(function, "exercise", None)
+    if spec is None:
+        name = getattr(function, "__name__", repr(function))
+        return Report(
+            "failed", name, what=f"{name} is not marked as an exercise", cure="put @exercise(...) back above it"
+        )
+    report = evaluate(spec, function.student)
+    record.write(spec.name, report.status)
+    return report
+
+
+def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
+    """``check`` without the decorator and without the record: what a grader calls."""
+    if wrong := _signature_problem(spec, function):
+        return Report("failed", spec.name, what=wrong, cure="restore the line that begins with def", hint=spec.hints[0])
+    cases = spec.all_cases()
+    outcomes: list[Outcome] = []
+    for case in cases:
+        outcomes.append(attempt(spec, function, case))
+        if isinstance(outcomes[-1].error, TooSlow) or is_stub(outcomes[-1].error, function):
+            break  # one call that never ends is enough
+    if is_stub(outcomes[-1].error, function):
+        return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)
+    wrong_cases = []
+    for case, outcome in zip(cases, outcomes):
+        if problem := _problem(spec, case, outcome):
+            wrong_cases.append((_size(case), len(wrong_cases), case, outcome, problem))
+    if not wrong_cases:
+        note = f"it also prints, which nobody asked for: {short(outcomes[0].printed)}" if outcomes[0].printed else ""
+        return Report("passed", spec.name, what=f"right on all {len(cases)} cases", why=spec.why, note=note)
+    _, _, case, outcome, problem = min(wrong_cases, key=lambda w: w[:2])
+    mistake = _diagnose(spec, cases, outcomes)
+    return Report(
+        "failed",
+        spec.name,
+        what=f"wrong on {len(wrong_cases)} of {len(cases)} cases: {problem.what}",
+        case=_describe_case(spec, case),
+        expected=problem.expected,
+        got=problem.got,
+        mistake=mistake.name if mistake else "",
+        cause=mistake.cause if mistake else "",
+        cure=mistake.cure if mistake else "",
+        hint=spec.hints[0],
+        note=f"it printed {short(outcome.printed)}" if outcome.printed else "",
+        trace=_trace(outcome.error, function) if outcome.error else "",
+    )
+
+
+def attempt(spec: Exercise, function: Callable[..., Any], case: Case) -> Outcome:
+    """Call a function on a copy of a case, within the time limit, its printing caught."""
+    arguments = copy.deepcopy(case)
+    printed = io.StringIO()
+    try:
+        with time_limit(SECONDS), redirect_stdout(printed):
+            result = spec.run(function, arguments)
+    except (Exception, TooSlow, SystemExit) as error:
+        return Outcome(error=error, printed=printed.getvalue())
+    mutated = not all(_unchanged(before, after) for before, after in zip(case, arguments))
+    view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
+    return Outcome(copy.deepcopy(result), None, printed.getvalue(), mutated, view)
+
+
+def _problem(spec: Exercise, case: Case, outcome: Outcome) -> Difference | None:
+    expected = attempt(spec, spec.oracle, case)
+    if isinstance(outcome.error, TooSlow):
+        return Difference(
+            f"no answer after {SECONDS:g} seconds; does a loop never end?", _expectation(expected), "nothing"
+        )
+    if expected.error:  # the case is bad input, and refusing it is the right answer
+        if isinstance(outcome.error, type(expected.error)):
+            return None
+        got = f"{type(outcome.error).__name__}: {outcome.error}" if outcome.error else short(outcome.result)
+        return Difference("this input must be refused", _expectation(expected), got)
+    if outcome.error:
+        got = f"{type(outcome.error).__name__}: {outcome.error}"
+        return Difference("your function raised an error", short(expected.result), got)
+    if outcome.result is None and outcome.printed and expected.result is not None:
+        return Difference("your function prints its answer; it must return it", short(expected.result), "None")
+    fields = spec.fields(*case) if spec.fields else None
+    if found := difference(expected.result, outcome.result, spec.tolerance, fields):
+        return found
+    if outcome.mutated:
+        return Difference(
+            "your function changes its argument in place; work on a copy", "the argument as it was", "changed"
+        )
+    if outcome.view:
+        what = "the result shares memory with the argument: changing one changes the other; return a copy"
+        return Difference(what, "a fresh array", "a view")
+    return None
+
+
+def _diagnose(spec: Exercise, cases: list[Case], outcomes: list[Outcome]) -> Mistake | None:
+    """The first mistake of the catalogue that gives what the student's function gave, on every case."""
+    for mistake in spec.mistakes:
+        pairs = zip(cases, outcomes)
+        if all(attempt(spec, mistake.wrong, case).same_as(outcome) for case, outcome in pairs):
+            return mistake
+    return None
+
+
+def _signature_problem(spec: Exercise, function: Callable[..., Any]) -> str:
+    wanted = list(inspect.signature(spec.reference).parameters)
+    found = list(inspect.signature(function).parameters)
+    return (
+        "" if wanted == found else f"the parameters are ({', '.join(found)}); the exercise needs ({', '.join(wanted)})"
+    )
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    if hasattr(before, "state_dict"):
+        return equal(dict(before.state_dict()), dict(after.state_dict()))
+    return equal(before, after) or not isinstance(before, np.ndarray | list | dict | bytearray)
+
+
+def _shares_memory(result: Any, argument: Any) -> bool:
+    arrays = []
+    for value in (result, argument):
+        value = value.detach().numpy() if is_torch(value) else value
+        if not isinstance(value, np.ndarray) or not value.size:
+            return False
+        arrays.append(value)
+    return np.shares_memory(*arrays)
+
+
+def _size(case: Case) -> int:
+    return len(repr(case)) + sum(getattr(part, "size", 0) for part in case if isinstance(part, np.ndarray))
+
+
+def _describe_case(spec: Exercise, case: Case) -> str:
+    names = inspect.signature(spec.reference).parameters
+    return ", ".join(f"{name} = {short(value)}" for name, value in zip(names, case))
+
+
+def _expectation(expected: Outcome) -> str:
+    return f"{type(expected.error).__name__}" if expected.error else short(expected.result)
+
+
+def _trace(error: BaseException, function: Callable[..., Any]) -> str:
+    """The lines of the traceback that lie in the student's function or below it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((i for i, f in enumerate(frames) if f.name == function.__name__), len(frames))
+    lines = [f"line {f.lineno} in {f.name}: {f.line}" for f in frames[first:]]
+    return "\n".join([*lines, f"{type(error).__name__}: {error}"])
+
+
+# ---- the list of all exercises ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def exercises() -> dict[str, Exercise]:
+    """Every exercise by name, in the order of the labs."""
+    from . import catalogue
+
+    return catalogue.load()
+
+
+def find(name: str) -> Exercise:
+    """The exercise of this name. Raises ``MiniquantError`` naming the nearest if there is none."""
+    import difflib
+
+    if name not in exercises():
+        close = difflib.get_close_matches(name, exercises(), n=1)
+        raise MiniquantError(f"no exercise is called {name!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    return exercises()[name]

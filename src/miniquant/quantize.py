@@ -1,0 +1,223 @@
+"""Symmetric quantization: one float16 scale for a tensor, a channel (row) or a group of weights in a row.
+
+The scale is rounded to float16 *before* the weights are divided by it, so the weights that a file gives back
+are equal, to the bit, to the weights that a fake-quantized model computes with. Works on numpy arrays and on torch
+tensors; torch is never imported here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .errors import QuantizationError
+
+Array = Any  # a numpy array or a torch tensor; what goes in comes out
+CHUNK = 1 << 18  # weights handled at once: temporaries stay in the cache, whatever the tensor's size
+
+
+class Quantized(NamedTuple):
+    """Integers and the scales that bring them back: ``w ≈ values * scale``.
+
+    values: the shape of the weights, int8
+    scale: () per tensor, (out,) per channel, (out, in / group_size) per group; float16
+    """
+
+    values: Array
+    scale: Array
+
+
+def qmax(bits: int) -> int:
+    """The largest integer of a symmetric range: 127 for 8 bits, 7 for 4; the smallest is its negative.
+
+    >>> qmax(8), qmax(4), qmax(2)
+    (127, 7, 1)
+    """
+    if not 2 <= bits <= 8:
+        raise QuantizationError(f"bits must be from 2 to 8, not {bits}")
+    return 2 ** (bits - 1) - 1
+
+
+def quantize_per_tensor(w: Array, bits: int = 8) -> Quantized:
+    """One scale for the whole tensor.
+
+    w: any shape, floating point   ->   values: int8 of the same shape, scale: () float16
+
+    Raises ``QuantizationError`` if a weight is not finite or the scale does not fit in float16.
+
+    >>> quantize_per_tensor(np.array([-127.0, 0.0, 64.4]))
+    Quantized(values=array([-127,    0,   64], dtype=int8), scale=array(1., dtype=float16))
+    """
+    array = to_numpy(w)
+    flat = array.reshape(1, -1)
+    scale = scales(flat, 1, bits)
+    values = integers(flat, scale, bits).reshape(array.shape)
+    return Quantized(_like(values, w), _like(scale.reshape(()), w))
+
+
+def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
+    """One scale a row (output channel).
+
+    w: (out, in) floating point   ->   values: (out, in) int8, scale: (out,) float16
+
+    Raises ``QuantizationError`` for another number of dimensions, a weight that is not finite,
+    or a scale beyond float16.
+    """
+    array = _matrix(w)
+    scale = scales(array, 1, bits)
+    return Quantized(_like(integers(array, scale, bits), w), _like(scale[:, 0], w))
+
+
+def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantized:
+    """One scale for each ``group_size`` neighbours of a row.
+
+    w: (out, in) floating point   ->   values: (out, in) int8, scale: (out, in / group_size) float16
+
+    Raises ``QuantizationError`` as ``quantize_per_channel`` does, and if a row does not divide into groups.
+    """
+    array = _matrix(w)
+    if group_size < 1 or array.shape[1] % group_size:
+        raise QuantizationError(
+            f"rows of {array.shape[1]} weights do not divide into groups of {group_size}; "
+            "choose a group size that divides the row, or quantize per channel"
+        )
+    scale = scales(array, array.shape[1] // group_size, bits)
+    return Quantized(_like(integers(array, scale, bits), w), _like(scale, w))
+
+
+def dequantize(quantized: Quantized) -> Array:
+    """The float32 weights that the integers and scales stand for, in the shape of the integers.
+
+    Raises ``QuantizationError`` if the scales fit neither the tensor, nor its rows, nor groups of its rows.
+
+    >>> dequantize(quantize_per_channel(np.array([[-127.0, 64.4], [0.0, 0.0]]))).tolist()
+    [[-127.0, 64.0], [0.0, 0.0]]
+    """
+    values, scale = to_numpy(quantized.values, np.int8), to_numpy(quantized.scale, np.float16)
+    columns = scale.reshape(-1, 1) if scale.ndim < 2 else scale
+    rows = values.reshape(1, -1) if scale.ndim == 0 else values
+    fits = rows.ndim == 2 and len(columns) == len(rows) and rows.shape[1] % max(1, columns.shape[1]) == 0
+    if not fits or (rows.size and not columns.size):
+        raise QuantizationError(f"scales of shape {scale.shape} do not fit integers of shape {values.shape}")
+    return _like(multiply(rows, columns).reshape(values.shape), quantized.values)
+
+
+def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: int = 64) -> Array:
+    """Quantize and bring back: the float32 weights that a file of this scheme will hold.
+
+    w: floating point   ->   float32 of the same shape; ``per`` is ``"tensor"``, ``"channel"`` or ``"group"``
+    """
+    if per == "tensor":
+        return dequantize(quantize_per_tensor(w, bits))
+    if per == "channel":
+        return dequantize(quantize_per_channel(w, bits))
+    if per == "group":
+        return dequantize(quantize_per_group(w, bits, group_size))
+    raise QuantizationError(f"per={per!r} is unknown; choose 'tensor', 'channel' or 'group'")
+
+
+# ---- the arithmetic, on numpy matrices -------------------------------------------------------------------------------
+
+
+def scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
+    """scale = float16(absmax / qmax).   w: (out, in) float32   ->   (out, n_groups) float16, all finite."""
+    groups = _groups(w, n_groups)
+    absmax = np.abs(np.maximum(groups.max(axis=2, initial=0), -groups.min(axis=2, initial=0)))  # no -0.0; (out, groups)
+    if not np.isfinite(absmax).all():
+        row, group = np.argwhere(~np.isfinite(absmax))[0]
+        column = int(group * groups.shape[2] + np.argmax(~np.isfinite(groups[row, group])))
+        raise QuantizationError(
+            f"the weight at [{row}, {column}] is {w[row, column]}; quantization needs finite weights"
+        )
+    with np.errstate(over="ignore"):
+        scale = (absmax / np.float32(qmax(bits))).astype(np.float16)
+    if not np.isfinite(scale).all():
+        raise QuantizationError(
+            f"the largest weight, {absmax.max():g}, needs a scale of {absmax.max() / qmax(bits):g}, and float16 "
+            "ends at 65504; store this tensor as f32"
+        )
+    return scale
+
+
+def integers(w: np.ndarray, scale: np.ndarray, bits: int, out: np.ndarray | None = None) -> np.ndarray:
+    """q = round_half_even(w / scale), clipped.
+
+    w: (out, in) float32, scale: (out, groups) float16   ->   (out, in) int8
+
+    Where the scale is zero (a group of zeros, or of weights below half of float16's smallest number), q is zero.
+    """
+    out = np.empty(w.shape, np.int8) if out is None else out
+    limit = qmax(bits)
+    scale = scale.astype(np.float32)
+    divisor = np.where(scale == 0, np.float32(np.inf), scale)[..., None]  # w / inf = 0
+    for rows in row_chunks(w.shape):
+        q = _groups(w[rows], scale.shape[1]) / divisor[rows]  # (rows, groups, group_size)
+        np.rint(q, out=q)
+        np.clip(q, -limit, limit, out=q)
+        out[rows] = q.reshape(w[rows].shape)
+    return out
+
+
+def multiply(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """w = q * scale.   values: (out, in) int8, scale: (out, groups) float16   ->   (out, in) float32."""
+    w = values.astype(np.float32)
+    groups = _groups(w, scale.shape[1])
+    groups *= scale.astype(np.float32)[..., None]  # in place: a view of w
+    return w
+
+
+def _groups(w: np.ndarray, n_groups: int) -> np.ndarray:
+    """The reshape that everything here agrees on.   (out, in)   ->   (out, n_groups, in / n_groups)."""
+    return w.reshape(len(w), n_groups, w.shape[1] // max(1, n_groups))
+
+
+def row_chunks(shape: tuple[int, int], size: int = CHUNK) -> list[slice]:
+    """Slices of rows, about ``size`` elements each, at least one row.
+
+    >>> row_chunks((5, 4), size=8)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    rows = max(1, size // max(1, math.prod(shape[1:])))
+    return [slice(start, min(start + rows, shape[0])) for start in range(0, shape[0], rows)]
+
+
+# ---- numpy and torch -------------------------------------------------------------------------------------------------
+
+
+def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
+    """A numpy view (or copy, where the type must change) of an array or tensor.
+
+    Raises ``QuantizationError`` when float32 is asked for and ``w`` does not hold floating-point numbers.
+    """
+    if is_torch(w):
+        w = w.detach().cpu()
+        if w.is_floating_point():
+            w = w.float() if dtype == np.float32 else w  # bfloat16 has no numpy type
+        w = w.contiguous().numpy()
+    w = np.asarray(w)
+    if dtype == np.float32 and not np.issubdtype(w.dtype, np.floating):
+        raise QuantizationError(f"expected floating-point weights, found {w.dtype}; convert them to float32 first")
+    return w.astype(dtype, copy=False)
+
+
+def is_torch(w: object) -> bool:
+    """Whether ``w`` is a torch tensor; asks without importing torch."""
+    return type(w).__module__.partition(".")[0] == "torch" or hasattr(w, "detach")
+
+
+def _like(array: np.ndarray, original: Array) -> Array:
+    """``array`` as what ``original`` is: a torch tensor on its device, or a numpy array."""
+    if not is_torch(original):
+        return array
+    import torch
+
+    return torch.from_numpy(np.array(array)).to(original.device)
+
+
+def _matrix(w: Array) -> np.ndarray:
+    array = to_numpy(w)
+    if array.ndim != 2:
+        raise QuantizationError(f"expected a matrix (out, in), found shape {tuple(array.shape)}; 1-D tensors stay f32")
+    return array

@@ -1,0 +1,135 @@
+"""``make notebooks``: run the solved labs, and derive the labs that students get from them.
+
+``solutions/NN-name.ipynb`` is the only source. In it,
+  * ``### BEGIN SOLUTION`` / ``### END SOLUTION`` mark what a student writes;
+  * a Markdown cell with the metadata ``{"miniquant": {"exercise": NAME, "part": "goal" | "help"}}`` is filled in from
+    the exercise's own catalogue, so its hints and diagnoses stand in one place.
+``notebooks/NN-name.ipynb`` is the same without the solutions. Both are executed and their outputs stored.
+
+    python tools/notebooks.py [--check] [LAB ...]
+
+With ``--check`` nothing is executed or written: it fails if a stored notebook differs from what would be derived.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import os
+import sys
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbformat import NotebookNode
+from tqdm import tqdm
+
+from miniquant.lab.blocks import goal_block, help_block
+from miniquant.lab.engine import find
+
+ROOT = Path(__file__).resolve().parent.parent
+SOLUTIONS, NOTEBOOKS = ROOT / "solutions", ROOT / "notebooks"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def solved(path: Path) -> NotebookNode:
+    """The solved lab with its exercise blocks filled in, solution cells folded, and metadata in one form."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        part = cell.metadata.get("miniquant")
+        if part:
+            block = {"goal": goal_block, "help": help_block}[part["part"]]
+            cell.source = block(find(part["exercise"]), path.name)
+        if cell.cell_type == "code":
+            tags = set(cell.metadata.get("tags", [])) - {"hide-input"}
+            if "### BEGIN SOLUTION" in cell.source:
+                tags.add("hide-input")
+            _set_tags(cell, tags)
+    return notebook
+
+
+def student(source: NotebookNode) -> NotebookNode:
+    """The same lab with every solution replaced by ``raise NotImplementedError``, and no outputs."""
+    from nbgrader.preprocessors import ClearSolutions
+
+    notebook = copy.deepcopy(source)
+    clear = ClearSolutions(enforce_metadata=False, code_stub={"python": "raise NotImplementedError"})
+    notebook, _ = clear.preprocess(notebook, {})
+    notebook.metadata = nbformat.from_dict(METADATA)
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            _set_tags(cell, set(cell.metadata.get("tags", [])) - {"hide-input"})
+    return notebook
+
+
+def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
+    """Run every cell in ``folder``, as a student and nbval would; an error stops with its cell."""
+    client = NotebookClient(
+        notebook, timeout=600, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    notebook.metadata = nbformat.from_dict(METADATA)
+    return notebook
+
+
+def skeleton(notebook: NotebookNode) -> list[tuple[str, str, str, str]]:
+    """What must be equal between a stored notebook and its regeneration: everything except outputs."""
+    return [(c.id, c.cell_type, c.source, repr(sorted(c.metadata.items()))) for c in notebook.cells]
+
+
+def differences() -> list[str]:
+    """The stored notebooks that are not what the sources give, one line each."""
+    wrong = []
+    for path in sorted(SOLUTIONS.glob("[0-9]*.ipynb")):
+        fresh = solved(path)
+        for target, expected in ((path, fresh), (NOTEBOOKS / path.name, student(fresh))):
+            name = target.relative_to(ROOT)
+            if not target.exists():
+                wrong.append(f"{name} is missing; run make notebooks")
+            elif skeleton(nbformat.read(target, as_version=4)) != skeleton(expected):
+                wrong.append(f"{name} differs from its regeneration; edit solutions/ and run make notebooks")
+    known = {p.name for p in SOLUTIONS.glob("*.ipynb")}
+    wrong += [
+        f"notebooks/{p.name} has no source in solutions/" for p in NOTEBOOKS.glob("*.ipynb") if p.name not in known
+    ]
+    return wrong
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="compare only; write nothing")
+    parser.add_argument("labs", nargs="*", help="numbers such as 06; all by default")
+    options = parser.parse_args()
+    if options.check:
+        wrong = differences()
+        print("\n".join(wrong) or "every notebook is what its source gives")
+        return bool(wrong)
+    os.environ["MINIQUANT_PROGRESS"] = os.devnull
+    paths = sorted(SOLUTIONS.glob("[0-9]*.ipynb"))
+    chosen = [p for p in paths if not options.labs or p.name.startswith(tuple(options.labs))]
+    bar = tqdm(chosen, desc="notebooks", unit="lab")
+    for path in bar:
+        bar.set_postfix_str(path.stem)
+        fresh = solved(path)
+        derived = student(fresh)
+        for notebook, folder in ((fresh, SOLUTIONS), (derived, NOTEBOOKS)):
+            nbformat.write(execute(notebook, folder), folder / path.name)
+    return 0
+
+
+def _set_tags(cell: NotebookNode, tags: set[str]) -> None:
+    if tags:
+        cell.metadata["tags"] = sorted(tags)
+    else:
+        cell.metadata.pop("tags", None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
