@@ -34,6 +34,8 @@ class Estimate:
         if self.error == 0 or not math.isfinite(self.error):
             return f"{self.mean:.3g}"
         digits = max(0, 1 - math.floor(math.log10(abs(self.error))))
+        if digits > 6:
+            return f"{self.mean:.2e} ± {self.error:.1e}"
         return f"{self.mean:.{digits}f} ± {self.error:.{digits}f}"
 
     @classmethod

@@ -1,0 +1,62 @@
+# make book · make test · make lab · make notebooks · make bench · make clean      (each sets up .venv by itself)
+PYTHON ?= python3
+BIN := .venv/bin
+SITE := _build/html/index.html
+export MPLBACKEND ?= agg
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# small matrices: threads that wait for each other cost more than they bring
+export OMP_WAIT_POLICY := passive
+
+.PHONY: book book-strict test lab notebooks check-notebooks bench lint clean help
+
+help:
+	@echo "make book        run every lab and build the course site"
+	@echo "make test        set up .venv and run all tests"
+	@echo "make lab         open JupyterLab on notebooks/"
+	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
+	@echo "make bench       measure the codecs and files, draw the plot of the book"
+	@echo "make clean       remove .venv and everything that was built"
+
+.venv/.installed: requirements.txt constraints.txt pyproject.toml
+	@echo "== setting up .venv (a few minutes the first time)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "miniquant needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --progress-bar on -r requirements.txt -c constraints.txt -e . > .venv/install.log 2>&1 & \
+	  pid=$$!; while kill -0 $$pid 2>/dev/null; do printf '.'; sleep 3; done; echo; wait $$pid || { tail -n 20 .venv/install.log; exit 1; }
+	@$(BIN)/jupyter labextension disable --level=sys_prefix @jupyter/nbgrader > .venv/lab.log 2>&1 || true
+	@$(BIN)/jupyter server extension disable --sys-prefix nbgrader.server_extensions >> .venv/lab.log 2>&1 || true
+	@touch $@
+
+book: .venv/.installed
+	@echo "== running every lab and building the site"
+	$(BIN)/jupyter-book build . --toc book/_toc.yml -n --all
+	@echo "== open $(CURDIR)/$(SITE)"
+
+book-strict: .venv/.installed
+	@echo "== building the site from the stored outputs, every warning an error"
+	$(BIN)/jupyter-book build . --toc book/_toc.yml -W --keep-going -n --all
+	$(BIN)/python tools/check_site.py _build/html
+
+test: .venv/.installed
+	@echo "== style"
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	@echo "== the student labs are what the solved ones give"
+	$(BIN)/python tools/notebooks.py --check
+	@echo "== every lab, solved and unsolved, outputs compared"
+	OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions
+	@echo "== the library: units, properties, referees, doctests"
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
+
+lab: .venv/.installed
+	$(BIN)/jupyter lab --notebook-dir=notebooks
+
+notebooks: .venv/.installed
+	$(BIN)/python tools/notebooks.py
+
+bench: .venv/.installed
+	$(BIN)/python benchmarks/bench.py
+
+clean:
+	rm -rf .venv _build .pytest_cache .hypothesis .ruff_cache notebooks/workspace solutions/workspace
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
