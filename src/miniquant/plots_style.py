@@ -1,0 +1,73 @@
+"""One look for every figure: palette, hatches, white background, and the wrapper that draws and closes."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#0072B2", "#D55E00", "#BBBBBB")  # Okabe and Ito
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++", "oo", "--")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+WIDTH = 7.0  # inches: a page on a phone still shows the labels
+DPI = 110
+STYLE = {
+    "figure.dpi": DPI,
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "font.size": 9,
+    "axes.titlesize": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#DDDDDD",
+    "legend.frameon": False,
+    "hatch.linewidth": 0.5,
+    "figure.constrained_layout.use": True,
+}
+KINDS = {  # what a part of a file is drawn as, in every figure: (colour, hatch)
+    "weights": (COLOURS[0], ""),
+    "Q4_PER_GROUP_64": (COLOURS[0], ""),
+    "embeddings": (COLOURS[1], "////"),
+    "F16": (COLOURS[1], "////"),
+    "Q8_PER_CHANNEL": (COLOURS[2], "...."),
+    "biases": (COLOURS[2], "...."),
+    "norms": (COLOURS[3], "xxxx"),
+    "F32": (COLOURS[3], "xxxx"),
+    "scales": (COLOURS[4], "\\\\\\\\"),
+    "scales (F16)": (COLOURS[4], "\\\\\\\\"),
+    "header, metadata, descriptors": ("#555555", ""),
+}
+
+
+def picture(function: Callable[..., Figure]) -> Callable[..., Figure]:
+    """Draw in one style whatever the caller's is, leave the caller's untouched, and close the figure."""
+
+    @wraps(function)
+    def draw(*args: Any, **kwargs: Any) -> Figure:
+        open_before = set(plt.get_fignums())
+        with plt.style.context(["default", STYLE]):
+            try:
+                return function(*args, **kwargs)
+            finally:
+                for number in set(plt.get_fignums()) - open_before:
+                    plt.close(number)
+
+    return draw
+
+
+def described(fig: Figure, alt: str, title: str = "") -> Figure:
+    """Attach the sentence that says what the data show, and the title."""
+    if title:
+        fig.suptitle("\n".join(textwrap.wrap(title, 80)), fontsize=10.5)
+    fig.alt = alt
+    return fig
+
+
+def kind_of(name: str, index: int) -> tuple[str, str]:
+    """The colour and hatch of a part of a file; ``index`` decides for a part that is not known."""
+    return KINDS.get(name, (COLOURS[index % len(COLOURS)], HATCHES[index % len(HATCHES)]))
