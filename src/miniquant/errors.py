@@ -27,7 +27,7 @@ class FormatError(MiniquantError):
         field: str | None = None,
         offset: int | None = None,
     ) -> None:
-        self.path = None if path is None else os.fspath(path)
+        self.path = None if path is None else os.fsdecode(path)
         self.field = field
         self.offset = offset
         where = field or ""

@@ -20,14 +20,22 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     to the disk, and take the place of ``path`` in one step. A symbolic link is followed, an existing file's
     permissions are kept.
 
-    Raises ``WriteError`` if the folder is missing, not writable or full; the old file is then unchanged.
+    Raises ``WriteError`` if the folder is missing, not writable or full, or if ``path`` is read-only or no regular
+    file; what stood there is then unchanged.
     """
-    target = os.path.realpath(os.fspath(path))
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise WriteError(f"cannot write {name!r}: a file name holds no zero character")
+    target = os.path.realpath(name)
     folder = os.path.dirname(target)
     if os.path.isdir(target):
         raise WriteError(f"{target} is a folder; give the name of a file in it")
     if not os.path.isdir(folder):
         raise WriteError(f"cannot write {target}: the folder {folder} does not exist; create it first")
+    if os.path.exists(target) and not os.path.isfile(target):  # renaming a file over /dev/null would destroy it
+        raise WriteError(f"cannot write {target}: it is not a regular file; give another name")
+    if os.path.exists(target) and not os.access(target, os.W_OK):  # a rename would not ask
+        raise WriteError(f"cannot write {target}: the file is read-only; make it writable or give another name")
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:100]}.", suffix=".tmp", dir=folder)
     except OSError as error:

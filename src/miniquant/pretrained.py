@@ -53,8 +53,15 @@ def config_from_metadata(metadata: Mapping[str, str]) -> MiniGPTConfig:
         try:
             values[field.name] = kind(metadata[key])
         except ValueError:
-            raise MiniquantError(f"the metadata says {key}={metadata[key]!r}; expected a number") from None
-    return MiniGPTConfig(**values)
+            raise MiniquantError(f"the metadata says {key}={metadata[key][:60]!r}; expected a number") from None
+        if not 0 < values[field.name] < 2**32:
+            raise MiniquantError(
+                f"the metadata says {key}={metadata[key][:60]}; expected a number above 0 and below 2**32"
+            )
+    try:
+        return MiniGPTConfig(**values)
+    except ValueError as error:
+        raise MiniquantError(f"the metadata describes no MiniGPT: {error}") from None
 
 
 def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
@@ -65,12 +72,14 @@ def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
     with open_gguf_lite(path) as file:
         config = config_from_metadata(file.metadata)
         dims = {name: tuple(info.dims) for name, info in file.tensors.items()}
+    if config.n_layers > len(dims):  # before anything of that size is built
+        raise MiniquantError(f"{os.fsdecode(path)}: {len(dims)} tensors cannot make up {config.n_layers} layers")
     with torch.device("meta"):
         expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
     if dims != expected:
         wrong = sorted(dims.items() ^ expected.items())[0][0]
         raise MiniquantError(
-            f"{os.fspath(path)}: tensor {wrong!r} has shape {dims.get(wrong, 'missing')}, "
+            f"{os.fsdecode(path)}: tensor {wrong!r} has shape {dims.get(wrong, 'missing')}, "
             f"a MiniGPT of this config has {expected.get(wrong, 'no such tensor')}"
         )
     model = MiniGPT(config)

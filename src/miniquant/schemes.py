@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .errors import QuantizationError, SchemeError
-from .quantize import Array, fake_quantize, is_torch, to_numpy
+from .quantize import Array, fake_quantize, floats, is_torch, like, to_numpy
 
 GROUP_SIZE = 64
 SCHEMES = ("f32", "f16", "q8_per_channel", "q4_per_group_64")  # the index is the dtype code of the format
@@ -109,7 +109,7 @@ def resolve(model: Any, schemes: Mapping[str, str]) -> dict[str, str]:
                 f"{name!r} holds {w.dtype}, which the format has no type for; register the buffer with "
                 "persistent=False, or leave it out of the state dict"
             )
-        if name not in schemes and str(w.dtype).endswith(("float64", "float128", "longdouble")):
+        if name not in schemes and w.dtype.itemsize > 4:
             raise QuantizationError(
                 f"{name!r} holds {w.dtype}, and f32 would round it; convert it, or name a scheme for it"
             )
@@ -133,9 +133,17 @@ def check_scheme(name: str, shape: tuple[int, ...], scheme: str) -> None:
 
 
 def fake_quantize_state(model: Any, schemes: Mapping[str, str]) -> dict[str, Array]:
-    """Every tensor of the model as the file will give it back: name -> float32, arrays or tensors as they came."""
-    state = state_dict_of(model)
-    return {name: _fake_quantize(state[name], scheme) for name, scheme in resolve(model, schemes).items()}
+    """Every tensor of the model as the file will give it back: name -> float32, arrays or tensors as they came.
+
+    Nothing shares memory with the model. Raises what ``write_gguf_lite`` raises for the same tensors.
+    """
+    state, fake = state_dict_of(model), {}
+    for name, scheme in resolve(model, schemes).items():
+        try:
+            fake[name] = _fake_quantize(state[name], scheme)
+        except QuantizationError as error:
+            raise QuantizationError(f"{name!r}: {error}") from None
+    return fake
 
 
 def fake_quantize_model(model: Any, schemes: Mapping[str, str]) -> Any:
@@ -150,9 +158,9 @@ def _fake_quantize(w: Array, scheme: str) -> Array:
         return fake_quantize(w, 8, per="channel")
     if scheme == "q4_per_group_64":
         return fake_quantize(w, 4, per="group", group_size=GROUP_SIZE)
-    if is_torch(w):
-        return w.detach().half().float() if scheme == "f16" else w.detach().float()
-    return to_numpy(w).astype(np.float16).astype(np.float32) if scheme == "f16" else to_numpy(w)
+    array = to_numpy(w)
+    stored = floats(array.reshape(-1), np.float16 if scheme == "f16" else np.float32)
+    return like(stored.astype(np.float32).reshape(array.shape), w)
 
 
 def _nearest(name: object, known: Any) -> str:

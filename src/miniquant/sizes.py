@@ -22,10 +22,11 @@ PLURALS = {
 
 @dataclass(frozen=True)
 class FileSizes:
-    """The bytes of one file, counted four ways; each way adds up to ``total``.
+    """The bytes of one file, counted four ways; the first three add up to ``total``.
 
     ``by_part``: header, metadata, descriptors, data, padding. ``by_dtype``: the data of each dtype, scales apart, and
-    the rest. ``by_role``: weights, scales, embeddings, norms, biases, and the rest. ``by_tensor``: the data only.
+    the rest. ``by_role``: weights, scales, embeddings, norms, biases, and the rest. ``by_tensor``: the data alone,
+    scales included, so it adds up to ``by_part["data"]``.
     """
 
     total: int
@@ -75,7 +76,9 @@ def _account(file: GGUFLite) -> FileSizes:
         by_role[PLURALS[role_of(info.name)]] += info.n_bytes - scales
         by_dtype["scales (F16)"] += scales
         by_role["scales"] += scales
-    rest = {"header, metadata, descriptors": file.n_bytes - data}
+    rest = {"header, metadata, descriptors": file.data_start}
+    if by_part["padding"]:
+        rest["padding"] = by_part["padding"]
     by_tensor = {name: info.n_bytes for name, info in file.tensors.items()}
     return FileSizes(file.n_bytes, by_part, {**by_dtype, **rest}, {**by_role, **rest}, by_tensor)
 
