@@ -25,7 +25,7 @@ import numpy as np
 from .errors import FormatError, MetadataError, QuantizationError, SchemeError
 from .files import atomic_write
 from .packing import pack_nibbles, unpack_nibbles
-from .quantize import Quantized, integers, multiply, row_chunks, scales, to_numpy
+from .quantize import Quantized, floats, integers, multiply, row_chunks, scales, to_numpy
 from .schemes import GROUP_SIZE, SCHEMES, resolve, state_dict_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ VERSION = 1
 HEADER = struct.Struct("<4I")
 SMALLEST_DESCRIPTOR = 2 + 1 + 1 + 0 + 1 + 8  # a name of one byte and no dims
 MAX_DIMS = 64  # the most that a numpy array can have
+MAX_CELLS = 2**60  # dims that multiply to more are a lie; zeros do not excuse the others
 
 
 class DType(IntEnum):
@@ -82,6 +83,10 @@ def n_bytes(dtype: DType, dims: tuple[int, ...]) -> int:
     return 2 * (count // GROUP_SIZE) + count // 2
 
 
+def _n_cells(dims: tuple[int, ...]) -> int:
+    return math.prod(dim for dim in dims if dim)
+
+
 # ---- writing ---------------------------------------------------------------------------------------------------------
 
 
@@ -99,7 +104,7 @@ def write_gguf_lite(
     """
     state = state_dict_of(model)
     infos = layout({n: tuple(w.shape) for n, w in state.items()}, resolve(model, schemes))
-    block = encode_metadata(_with_own_metadata(model, metadata or {}))
+    block = encode_metadata(_with_own_metadata(model, {} if metadata is None else metadata))
     with atomic_write(path) as file:
         file.write(HEADER.pack(MAGIC, VERSION, len(infos), len(block)))  # 1. header
         file.write(block)  # 2. metadata
@@ -139,7 +144,7 @@ def encode_descriptor(info: TensorInfo) -> bytes:
         raise SchemeError(f"the parameter name {info.name!r} is not valid Unicode text") from error
     if not 1 <= len(name) <= 0xFFFF:
         raise SchemeError(f"the name {info.name[:40]!r} takes {len(name)} bytes of UTF-8; the format holds 1 to 65535")
-    if len(info.dims) > MAX_DIMS or any(dim > 0xFFFFFFFF for dim in info.dims):
+    if len(info.dims) > MAX_DIMS or any(dim > 0xFFFFFFFF for dim in info.dims) or _n_cells(info.dims) >= MAX_CELLS:
         raise SchemeError(f"{info.name!r} has shape {info.dims}; the format holds {MAX_DIMS} dims below 2**32")
     dims = struct.pack(f"<B{len(info.dims)}I", len(info.dims), *info.dims)
     return struct.pack("<H", len(name)) + name + dims + struct.pack("<BQ", info.dtype, info.offset)
@@ -157,7 +162,7 @@ def encode_metadata(metadata: Mapping[str, Any]) -> bytes:
     for key, value in metadata.items():
         if not isinstance(key, str) or not key or "=" in key or "\n" in key:
             raise MetadataError(f"the key {key!r} is not a string without '=' and newline, of at least one character")
-        if not isinstance(value, str | int | float | bool | np.generic):
+        if not isinstance(value, str | int | float | np.number | np.bool_):
             raise MetadataError(f"the value of {key!r} is a {type(value).__name__}; pass text or a number")
         if "\n" in str(value):
             raise MetadataError(f"the value of {key!r} holds a newline, which ends a line of metadata; replace it")
@@ -176,38 +181,26 @@ def encode_tensor(w: np.ndarray, dtype: DType) -> Iterator[memoryview | bytes]:
     if dtype in (DType.F32, DType.F16):
         flat = np.ascontiguousarray(w).reshape(-1)
         for rows in row_chunks((len(flat), 1)):
-            yield memoryview(_floats(flat[rows], dtype, rows.start)).cast("B")
+            yield memoryview(floats(flat[rows], np.float32 if dtype == DType.F32 else np.float16, rows.start)).cast("B")
         return
     bits, groups = (8, 1) if dtype == DType.Q8_PER_CHANNEL else (4, w.shape[1] // GROUP_SIZE)
-    scale = np.concatenate([scales(w[rows], groups, bits) for rows in row_chunks(w.shape)] or [np.zeros(0, np.float16)])
+    scale = scales(w, groups, bits)  # (out, groups)
     yield scale.astype("<f2").tobytes()
     for rows in row_chunks(w.shape):
         values = integers(w[rows], scale[rows], bits)
         yield (values if bits == 8 else pack_nibbles(values)).tobytes()
 
 
-def _floats(w: np.ndarray, dtype: DType, start: int) -> np.ndarray:
-    """A flat chunk as float32 or float16, all finite; ``start`` is its first element's index, for the message."""
-    with np.errstate(over="ignore"):
-        out = w.astype("<f4" if dtype == DType.F32 else "<f2", copy=False)
-    bad = ~np.isfinite(out)
-    if bad.any():
-        at = int(bad.argmax())
-        found = f"the weight at flat index {start + at} is {w[at]:g}"
-        if np.isfinite(w[at]):
-            raise QuantizationError(f"{found}, and float16 ends at 65504; store this tensor as f32")
-        raise QuantizationError(f"{found}; a file holds finite weights only")
-    return out
-
-
 def _with_own_metadata(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:
     """What a reader needs to rebuild the model from the file alone, then what the caller adds."""
+    if not isinstance(metadata, Mapping):
+        raise MetadataError(f"metadata must be a dict of keys and values, found {metadata!r}")
     own: dict[str, Any] = {"dims_order": "out,in", "group_size": GROUP_SIZE}
     config = getattr(model, "config", None)
     if hasattr(config, "to_dict"):
         own["architecture"] = type(model).__name__
         for key, value in config.to_dict().items():
-            own[f"config.{key}"] = value if isinstance(value, str | int | float) else json.dumps(value)
+            own[f"config.{key}"] = value if isinstance(value, str | int | float) else json.dumps(value, default=str)
     for key in own.keys() & metadata.keys():
         if str(metadata[key]) != str(own[key]):
             raise MetadataError(f"metadata sets {key}={metadata[key]}, and the writer knows it to be {own[key]}")
@@ -241,7 +234,7 @@ class GGUFLite:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fspath(path)
+        self.path = os.fsdecode(path)
         with open(self.path, "rb") as file:
             self.n_bytes = os.fstat(file.fileno()).st_size
             if self.n_bytes < HEADER.size:
@@ -271,6 +264,25 @@ class GGUFLite:
 
         Raises ``SchemeError`` for an F32 or F16 tensor, ``FormatError`` for a scale that is not finite.
         """
+        stored, scale = self._stored(name)
+        return Quantized(unpack_nibbles(stored) if stored.dtype == np.uint8 else stored, scale)
+
+    def tensor(self, name: str) -> np.ndarray:
+        """A tensor dequantized: ``info.dims`` float32, a fresh array."""
+        info = self._info(name)
+        if info.dtype in (DType.F32, DType.F16):
+            kind = "<f4" if info.dtype == DType.F32 else "<f2"
+            return np.frombuffer(self.raw(name), kind).reshape(info.dims).astype(np.float32)
+        stored, scale = self._stored(name)
+        columns = scale if scale.ndim == 2 else scale[:, None]
+        w = np.empty(info.dims, np.float32)
+        for rows in row_chunks(info.dims):
+            values = unpack_nibbles(stored[rows]) if stored.dtype == np.uint8 else stored[rows]
+            multiply(values, columns[rows], out=w[rows])
+        return w
+
+    def _stored(self, name: str) -> Quantized:
+        """A quantized tensor as it lies in the file, 4-bit values still packed: (out, in / 2) uint8."""
         info, raw = self._info(name), self.raw(name)
         if info.dtype in (DType.F32, DType.F16):
             raise SchemeError(f"{name!r} is stored as {info.dtype.scheme}; it has no integers and no scales")
@@ -283,17 +295,8 @@ class GGUFLite:
             at = int(np.argmin(np.isfinite(scale)))
             where = self.data_start + info.offset + 2 * at
             raise self._error(f"scale {at} is {scale.flat[at]}; scales are finite", f"tensor {name!r}: scales", where)
-        values = unpack_nibbles(raw[split:]) if per_group else raw[split:].view(np.int8)
-        return Quantized(values.reshape(info.dims), scale)
-
-    def tensor(self, name: str) -> np.ndarray:
-        """A tensor dequantized: ``info.dims`` float32, a fresh array."""
-        info = self._info(name)
-        if info.dtype in (DType.F32, DType.F16):
-            kind = "<f4" if info.dtype == DType.F32 else "<f2"
-            return np.frombuffer(self.raw(name), kind).reshape(info.dims).astype(np.float32)
-        values, scale = self.quantized(name)
-        return multiply(values, scale if scale.ndim == 2 else scale[:, None])
+        values = raw[split:].reshape(out, width // 2) if per_group else raw[split:].reshape(out, width).view(np.int8)
+        return Quantized(values, scale)
 
     def close(self) -> None:
         """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
@@ -311,7 +314,7 @@ class GGUFLite:
         magic, version, n_tensors, metadata_len = HEADER.unpack_from(self._bytes, 0)
         if magic != MAGIC:
             found = bytes(self._bytes[:4])
-            hint = "; this is a real GGUF file" if found == b"GGUF" else ""
+            hint = {b"GGUF": "; this is a real GGUF file", b"GLFT": "; this one is big-endian"}.get(found, "")
             raise self._error(f"found {found!r}, a GGUF-lite file begins with b'TFLG'{hint}", "header.magic", 0)
         if version != VERSION:
             raise self._error(f"found version {version}, this reader knows version {VERSION}", "header.version", 4)
@@ -358,7 +361,7 @@ class GGUFLite:
             raise self._error(f"found {n_dims} dims, an array has {MAX_DIMS} at most", f"{part}: n_dims", at - 1)
         dims_at = at
         dims, at = self._take(f"<{n_dims}I", at, f"{part}: dims")
-        if math.prod(dim for dim in dims if dim) >= 2**60:
+        if _n_cells(dims) >= MAX_CELLS:
             raise self._error(f"the dims {dims} multiply to more than any file holds", f"{part}: dims", dims_at)
         (code,), at = self._take("<B", at, f"{part}: dtype")
         if code >= len(DType):
@@ -410,6 +413,8 @@ class GGUFLite:
             raise self._error(f"not valid UTF-8 ({error.reason})", field, start + error.start) from None
 
     def _info(self, name: str) -> TensorInfo:
+        if not len(self._bytes):
+            raise ValueError(f"{self.path} is closed; read inside the with block, or open it again")
         if name not in self.tensors:
             raise KeyError(f"no tensor {name!r} in {self.path}; the names are in .tensors")
         return self.tensors[name]

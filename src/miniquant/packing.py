@@ -25,8 +25,9 @@ def pack_nibbles(values: np.ndarray) -> np.ndarray:
         raise QuantizationError(f"cannot pack shape {values.shape} two per byte; the last dimension must be even")
     if values.size and (values.min() < -8 or values.max() > 7):
         raise QuantizationError(f"4 bits hold -8 to 7; found {values.min()} to {values.max()}")
-    nibbles = values.astype(np.uint8) & 0x0F  # two's complement of 4 bits
-    return nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)
+    nibbles = values.astype(np.uint8, order="C") & 0x0F  # two's complement of 4 bits
+    pairs = nibbles.view("<u2")  # even + 256 * odd: the odd one moves down by 4 bits, and one byte holds both
+    return (pairs | pairs >> 4).astype(np.uint8)
 
 
 def unpack_nibbles(packed: np.ndarray) -> np.ndarray:
@@ -42,7 +43,6 @@ def unpack_nibbles(packed: np.ndarray) -> np.ndarray:
     packed = np.asarray(packed)
     if packed.dtype != np.uint8 or packed.ndim == 0:
         raise QuantizationError(f"expected an array of uint8, found {packed.dtype} of shape {packed.shape}")
-    values = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.int8)
-    values[..., 0::2] = (packed << 4).view(np.int8) >> 4  # the arithmetic shift brings the sign back
-    values[..., 1::2] = packed.view(np.int8) >> 4
-    return values
+    pairs = packed.astype("<u2", order="C")
+    nibbles = ((pairs | pairs << 4) & 0x0F0F).view(np.int8)  # 0 to 15, the low one first
+    return (nibbles ^ 8) - 8  # 8 to 15 become -8 to -1

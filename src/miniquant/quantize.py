@@ -54,7 +54,7 @@ def quantize_per_tensor(w: Array, bits: int = 8) -> Quantized:
     flat = array.reshape(1, -1)
     scale = scales(flat, 1, bits)
     values = integers(flat, scale, bits).reshape(array.shape)
-    return Quantized(_like(values, w), _like(scale.reshape(()), w))
+    return Quantized(like(values, w), like(scale.reshape(()), w))
 
 
 def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
@@ -67,7 +67,7 @@ def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
     """
     array = _matrix(w)
     scale = scales(array, 1, bits)
-    return Quantized(_like(integers(array, scale, bits), w), _like(scale[:, 0], w))
+    return Quantized(like(integers(array, scale, bits), w), like(scale[:, 0], w))
 
 
 def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantized:
@@ -84,13 +84,14 @@ def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantiz
             "choose a group size that divides the row, or quantize per channel"
         )
     scale = scales(array, array.shape[1] // group_size, bits)
-    return Quantized(_like(integers(array, scale, bits), w), _like(scale, w))
+    return Quantized(like(integers(array, scale, bits), w), like(scale, w))
 
 
 def dequantize(quantized: Quantized) -> Array:
     """The float32 weights that the integers and scales stand for, in the shape of the integers.
 
-    Raises ``QuantizationError`` if the scales fit neither the tensor, nor its rows, nor groups of its rows.
+    Raises ``QuantizationError`` if the scales fit neither the tensor, nor its rows, nor groups of its rows, and if
+    int8 or float16 would change a number.
 
     >>> dequantize(quantize_per_channel(np.array([[-127.0, 64.4], [0.0, 0.0]]))).tolist()
     [[-127.0, 64.0], [0.0, 0.0]]
@@ -98,10 +99,10 @@ def dequantize(quantized: Quantized) -> Array:
     values, scale = to_numpy(quantized.values, np.int8), to_numpy(quantized.scale, np.float16)
     columns = scale.reshape(-1, 1) if scale.ndim < 2 else scale
     rows = values.reshape(1, -1) if scale.ndim == 0 else values
-    fits = rows.ndim == 2 and len(columns) == len(rows) and rows.shape[1] % max(1, columns.shape[1]) == 0
-    if not fits or (rows.size and not columns.size):
+    fits = rows.ndim == columns.ndim == 2 and len(columns) == len(rows)
+    if not fits or rows.shape[1] % max(1, columns.shape[1]) or (rows.size and not columns.size):
         raise QuantizationError(f"scales of shape {scale.shape} do not fit integers of shape {values.shape}")
-    return _like(multiply(rows, columns).reshape(values.shape), quantized.values)
+    return like(multiply(rows, columns).reshape(values.shape), quantized.values)
 
 
 def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: int = 64) -> Array:
@@ -123,11 +124,12 @@ def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: 
 
 def scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
     """scale = float16(absmax / qmax).   w: (out, in) float32   ->   (out, n_groups) float16, all finite."""
-    groups = _groups(w, n_groups)
-    absmax = np.abs(np.maximum(groups.max(axis=2, initial=0), -groups.min(axis=2, initial=0)))  # no -0.0; (out, groups)
+    absmax = np.empty((len(w), n_groups), np.float32)
+    for rows in row_chunks(w.shape):
+        absmax[rows] = np.abs(_groups(w[rows], n_groups)).max(axis=2, initial=0)
     if not np.isfinite(absmax).all():
-        row, group = np.argwhere(~np.isfinite(absmax))[0]
-        column = int(group * groups.shape[2] + np.argmax(~np.isfinite(groups[row, group])))
+        row = np.argmin(np.isfinite(absmax).all(axis=1))
+        column = np.argmin(np.isfinite(w[row]))
         raise QuantizationError(
             f"the weight at [{row}, {column}] is {w[row, column]}; quantization needs finite weights"
         )
@@ -160,12 +162,29 @@ def integers(w: np.ndarray, scale: np.ndarray, bits: int, out: np.ndarray | None
     return out
 
 
-def multiply(values: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def multiply(values: np.ndarray, scale: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """w = q * scale.   values: (out, in) int8, scale: (out, groups) float16   ->   (out, in) float32."""
-    w = values.astype(np.float32)
-    groups = _groups(w, scale.shape[1])
-    groups *= scale.astype(np.float32)[..., None]  # in place: a view of w
-    return w
+    out = np.empty(values.shape, np.float32) if out is None else out
+    groups = scale.shape[1]
+    np.multiply(_groups(values, groups), scale.astype(np.float32)[..., None], out=_groups(out, groups))
+    return out
+
+
+def floats(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
+    """Weights as float32 or float16, little-endian.   w: (n,) float32   ->   (n,), a view where nothing changes.
+
+    ``start`` is the index of the first, for messages. Raises ``QuantizationError`` unless all are finite, as stored.
+    """
+    with np.errstate(over="ignore"):
+        out = w.astype(np.dtype(dtype).newbyteorder("<"), copy=False)
+    bad = ~np.isfinite(out)
+    if bad.any():
+        at = int(bad.argmax())
+        found = f"the weight at flat index {start + at} is {w[at]:g}"
+        if np.isfinite(w[at]):
+            raise QuantizationError(f"{found}, and float16 ends at 65504; store this tensor as f32")
+        raise QuantizationError(f"{found}; a file holds finite weights only")
+    return out
 
 
 def _groups(w: np.ndarray, n_groups: int) -> np.ndarray:
@@ -189,17 +208,25 @@ def row_chunks(shape: tuple[int, int], size: int = CHUNK) -> list[slice]:
 def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
     """A numpy view (or copy, where the type must change) of an array or tensor.
 
-    Raises ``QuantizationError`` when float32 is asked for and ``w`` does not hold floating-point numbers.
+    Raises ``QuantizationError`` when float32 is asked for and ``w`` does not hold floating-point numbers, or holds
+    some beyond float32; when another type is asked for and would change a number.
     """
     if is_torch(w):
         w = w.detach().cpu()
-        if w.is_floating_point():
-            w = w.float() if dtype == np.float32 else w  # bfloat16 has no numpy type
+        w = w.float() if w.is_floating_point() and w.itemsize < 4 else w  # bfloat16 has no numpy type
         w = w.contiguous().numpy()
     w = np.asarray(w)
     if dtype == np.float32 and not np.issubdtype(w.dtype, np.floating):
         raise QuantizationError(f"expected floating-point weights, found {w.dtype}; convert them to float32 first")
-    return w.astype(dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        out = w.astype(dtype, copy=False)
+    if dtype == np.float32:
+        if w.dtype.itemsize > 4 and not np.array_equal(np.isfinite(out), np.isfinite(w)):
+            found = w[np.isfinite(w) & ~np.isfinite(out)][0]
+            raise QuantizationError(f"the weight {found:g} is beyond float32, which ends at 3.4e38")
+    elif out is not w and not np.array_equal(out, w, equal_nan=True):
+        raise QuantizationError(f"expected numbers that {np.dtype(dtype)} holds, found others among {w.dtype}")
+    return out
 
 
 def is_torch(w: object) -> bool:
@@ -207,7 +234,7 @@ def is_torch(w: object) -> bool:
     return type(w).__module__.partition(".")[0] == "torch" or hasattr(w, "detach")
 
 
-def _like(array: np.ndarray, original: Array) -> Array:
+def like(array: np.ndarray, original: Array) -> Array:
     """``array`` as what ``original`` is: a torch tensor on its device, or a numpy array."""
     if not is_torch(original):
         return array
