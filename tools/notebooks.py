@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import copy
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -49,6 +50,7 @@ def solved(path: Path) -> NotebookNode:
             if "### BEGIN SOLUTION" in cell.source:
                 tags.add("hide-input")
             _set_tags(cell, tags)
+            _set_grading(cell)
     return notebook
 
 
@@ -122,6 +124,24 @@ def main() -> int:
         for notebook, folder in ((fresh, SOLUTIONS), (derived, NOTEBOOKS)):
             nbformat.write(execute(notebook, folder), folder / path.name)
     return 0
+
+
+def _set_grading(cell: NotebookNode) -> None:
+    """Metadata of nbgrader, so that a class can use the same notebooks: a stub is an answer, a check one point."""
+    stub = re.search(r'^@exercise\("(\w+)"\)', cell.source, re.M)
+    checked = re.fullmatch(r"check\((\w+)\)", cell.source.strip())
+    cell.metadata.pop("nbgrader", None)
+    if not stub and not checked:
+        return
+    grade = {
+        "grade": bool(checked),
+        "locked": bool(checked),
+        "solution": bool(stub),
+        "task": False,
+        "schema_version": 3,
+    }
+    grade["grade_id"] = f"check-{checked[1]}" if checked else stub[1]
+    cell.metadata["nbgrader"] = {**grade, "points": 1} if checked else grade
 
 
 def _set_tags(cell: NotebookNode, tags: set[str]) -> None:

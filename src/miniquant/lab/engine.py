@@ -13,6 +13,7 @@ import inspect
 import io
 import os
 import traceback
+import warnings
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -94,6 +95,7 @@ class Outcome:
     printed: str = ""
     mutated: bool = False
     view: bool = False
+    warned: str = ""  # the first warning, say of a division by zero
 
     def same_as(self, other: Outcome, tolerance: float = 0.0) -> bool:
         """Whether two calls cannot be told apart by their results."""
@@ -174,6 +176,8 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
             wrong_cases.append((order, case, outcome, problem))
     if not wrong_cases:
         note = f"it also prints, which nobody asked for: {short(outcomes[0].printed)}" if outcomes[0].printed else ""
+        warned = next((o.warned for o in outcomes if o.warned), "")
+        note = note or (f"right, but numpy or Python warns: {warned}" if warned else "")
         return Report("passed", spec.name, what=f"right on all {len(cases)} cases", why=spec.why, note=note)
     (bad_input, *_), case, outcome, problem = min(wrong_cases, key=lambda w: w[0])
     calls = list(zip(cases, outcomes))
@@ -191,7 +195,7 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
         cause=mistake.cause if mistake else "",
         cure=mistake.cure if mistake else "",
         hint=spec.hints[0],
-        note=f"it printed {short(outcome.printed)}" if outcome.printed else "",
+        note=_note(outcome),
         trace=_trace(outcome.error, function) if outcome.error and not isinstance(outcome.error, Finding) else "",
     )
 
@@ -201,13 +205,15 @@ def attempt(spec: Exercise, function: Callable[..., Any], case: Case) -> Outcome
     arguments = copy.deepcopy(case)
     printed = io.StringIO()
     try:
-        with time_limit(SECONDS), redirect_stdout(printed):
+        with time_limit(SECONDS), redirect_stdout(printed), warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             result = spec.run(function, arguments)
     except (Exception, TooSlow, SystemExit) as error:
         return Outcome(error=error, printed=printed.getvalue())
     mutated = not all(_unchanged(before, after) for before, after in zip(case, arguments))
     view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
-    return Outcome(_copied(result), None, printed.getvalue(), mutated, view)
+    warned = str(caught[0].message) if caught else ""
+    return Outcome(_copied(result), None, printed.getvalue(), mutated, view, warned)
 
 
 def _problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> Difference | None:
@@ -293,6 +299,12 @@ def _expectation(expected: Outcome) -> str:
     if not expected.error:
         return short(expected.result)
     return f"{type(expected.error).__name__}" + (f": {expected.error}" if str(expected.error) else "")
+
+
+def _note(outcome: Outcome) -> str:
+    if outcome.printed:
+        return f"it printed {short(outcome.printed)}"
+    return f"numpy or Python warns: {outcome.warned}" if outcome.warned else ""
 
 
 def _trace(error: BaseException, function: Callable[..., Any]) -> str:
