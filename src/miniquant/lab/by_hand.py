@@ -1,0 +1,41 @@
+"""Arithmetic for oracles, one number at a time with ``struct`` and ``round``: no numpy, nothing from the library."""
+
+from __future__ import annotations
+
+import struct
+
+
+def nearest32(x: float) -> float:
+    """The float32 nearest to ``x``.
+
+    >>> nearest32(0.1) == 0.1, nearest32(0.5) == 0.5
+    (False, True)
+    """
+    return struct.unpack("<f", struct.pack("<f", x))[0]
+
+
+def nearest16(x: float) -> float:
+    """The float16 nearest to ``x``, ties to even.
+
+    >>> nearest16(0.1), nearest16(1e-9)
+    (0.0999755859375, 0.0)
+    """
+    return struct.unpack("<e", struct.pack("<e", x))[0]
+
+
+def stored_scale(weights: list[float], qmax: int) -> float:
+    """The symmetric scale of some weights, as a file holds it: absmax / qmax, rounded to float16.
+
+    >>> stored_scale([-3.5, 1.0], 7)
+    0.5
+    """
+    return nearest16(nearest32(max(abs(x) for x in weights) / qmax))
+
+
+def integer(x: float, scale: float, qmax: int) -> int:
+    """x / scale, rounded half to even and clipped; 0 where the scale is 0.
+
+    >>> integer(2.5, 1.0, 7), integer(-9.0, 1.0, 7), integer(1e-9, 0.0, 7)
+    (2, -7, 0)
+    """
+    return max(-qmax, min(qmax, round(nearest32(x / scale)))) if scale else 0

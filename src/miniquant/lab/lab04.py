@@ -1,0 +1,15 @@
+"""The exercises of lab 04: INT8, per tensor and per channel."""
+
+from __future__ import annotations
+
+from .lab04_channel import CHANNEL_SCALES, DEQUANTIZE_PER_CHANNEL, QUANTIZE_PER_CHANNEL
+from .lab04_tensor import ABSMAX_SCALE, QUANTIZE_PER_TENSOR, ROUND_SCALE
+
+EXERCISES = [
+    ABSMAX_SCALE,
+    ROUND_SCALE,
+    QUANTIZE_PER_TENSOR,
+    CHANNEL_SCALES,
+    QUANTIZE_PER_CHANNEL,
+    DEQUANTIZE_PER_CHANNEL,
+]
