@@ -1,0 +1,38 @@
+"""Shared by the tests of the library: repeatable hypothesis runs, one thread, and the trained model loaded once."""
+
+from __future__ import annotations
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the same sums on every machine
+
+import pytest
+import torch
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "miniquant",
+    deadline=None,
+    derandomize=True,
+    database=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("miniquant")
+torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def trained():
+    """The MiniGPT that comes with the package. Do not change it: it is loaded once."""
+    from miniquant.pretrained import load_pretrained
+
+    return load_pretrained()
+
+
+@pytest.fixture
+def no_leftovers(tmp_path):
+    """After the test, ``tmp_path`` holds no temporary file."""
+    yield tmp_path
+    leftovers = [p.name for p in tmp_path.rglob("*") if p.name.endswith(".tmp")]
+    assert not leftovers, f"temporary files were left behind: {leftovers}"
