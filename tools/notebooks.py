@@ -41,6 +41,7 @@ def solved(path: Path) -> NotebookNode:
     notebook = nbformat.read(path, as_version=4)
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
+        cell.metadata.pop("lines_to_next_cell", None)  # an editor's note
         part = cell.metadata.get("miniquant")
         if part:
             block = {"goal": goal_block, "help": help_block}[part["part"]]
