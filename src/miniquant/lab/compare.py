@@ -31,6 +31,8 @@ def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields |
     """
     if got is None and expected is not None:
         return Difference("your function returned nothing; is a return missing?", kind(expected), "None")
+    if isinstance(expected, str) and isinstance(got, str):
+        return _text_difference(expected, got)
     if isinstance(expected, bytes):
         return _bytes_difference(expected, got, fields)
     if is_torch(expected):
@@ -48,10 +50,10 @@ def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields |
     return _scalar_difference(expected, got, tolerance)
 
 
-def equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any, tolerance: float = 0.0) -> bool:
     """Whether two results are the same, types and all; never raises."""
     try:
-        return difference(a, b) is None and difference(b, a) is None
+        return difference(a, b, tolerance) is None and difference(b, a, tolerance) is None
     except Exception:
         return False
 
@@ -133,6 +135,18 @@ def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Diffe
     start = max(0, at - 4)
     both = [f"… {b[start : at + 8].hex(' ')} …" if len(b) > 12 else b.hex(" ") for b in (expected, got)]
     return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found", *both)
+
+
+def _text_difference(expected: str, got: str) -> Difference | None:
+    """The first line that differs, if either text has several; white space shows, because the lines are quoted."""
+    if expected == got:
+        return None
+    lines, found = expected.split("\n"), got.split("\n")
+    if len(lines) == len(found) == 1:
+        return Difference("the value differs", short(expected), short(got))
+    at = next((i for i, (a, b) in enumerate(zip(lines, found)) if a != b), min(len(lines), len(found)))
+    sides = [short(side[at]) if at < len(side) else f"{len(side)} lines" for side in (lines, found)]
+    return Difference(f"line {at + 1} differs", *sides)
 
 
 def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference | None:

@@ -82,8 +82,8 @@ class Finding(Exception):
     """What an ``observe`` found instead of a result: ``Finding("no file stands at the path", "None was returned")``."""
 
     def __init__(self, what: str, got: str) -> None:
-        super().__init__(what)
-        self.got = got
+        super().__init__(what, got)
+        self.what, self.got = what, got
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class Outcome:
     def same_as(self, other: Outcome, tolerance: float = 0.0) -> bool:
         """Whether two calls cannot be told apart by their results."""
         if self.error or other.error:
-            same = type(self.error) is type(other.error)
-            return same and (str(self.error) == str(other.error) or not isinstance(self.error, Finding))
+            words = [(type(e), e.args if isinstance(e, Finding) else ()) for e in (self.error, other.error)]
+            return words[0] == words[1]
         return self.mutated == other.mutated and equal(self.result, other.result, tolerance)
 
 
@@ -222,7 +222,7 @@ def _problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) ->
             f"no answer after {SECONDS:g} seconds; does a loop never end?", _expectation(expected), "nothing"
         )
     if isinstance(outcome.error, Finding):
-        return Difference(str(outcome.error), _expectation(expected), outcome.error.got)
+        return Difference(outcome.error.what, _expectation(expected), outcome.error.got)
     if expected.error:  # the case is bad input, and refusing it is the right answer
         if isinstance(outcome.error, type(expected.error)):
             return None
