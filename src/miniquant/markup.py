@@ -1,0 +1,90 @@
+"""What the pictures of bytes share: text and HTML in one object, a colour and a letter for each kind of field.
+
+The HTML follows the page's theme (text in its colour, translucent backgrounds), needs no script, loads nothing, holds
+no ids and is the same on every machine. Wide parts scroll inside their own box, which the keyboard can reach.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+
+KINDS = {  # kind -> (letter, what it is, its colour as red, green, blue); the letter tells them apart in grey
+    "header": ("H", "header", "213,94,0"),
+    "metadata": ("M", "metadata", "0,158,115"),
+    "name": ("N", "name", "128,128,128"),
+    "shape": ("D", "dims", "204,121,167"),
+    "dtype": ("T", "dtype", "230,159,0"),
+    "offset": ("O", "offset", "0,114,178"),
+    "scales": ("S", "scales", "240,228,66"),
+    "values": ("V", "values", "86,180,233"),
+    "padding": ("P", "padding", "190,190,190"),
+    "unread": ("?", "unread", "213,94,0"),
+}
+
+# Notebook and book themes stripe and align every table of an output: ".mq.mq.mq" outweighs their selectors.
+_BASE = """
+.mq.mq.mq{position:relative;margin:.6em 0;color:inherit;font-size:14px;line-height:1.5}
+.mq.mq.mq p{margin:.3em 0}
+.mq.mq.mq .mq-scroll{overflow-x:auto;padding:3px}
+.mq.mq.mq table{border-collapse:collapse;border:0;margin:0;font-size:inherit;table-layout:auto;width:auto}
+.mq.mq.mq caption{caption-side:top;text-align:left;color:inherit;padding:.2em 0;font-style:normal;font-weight:600}
+.mq.mq.mq tr:nth-child(n),.mq.mq.mq tr:nth-child(n):hover{background:transparent}
+.mq.mq.mq :is(th,td){text-align:left;color:inherit;padding:.1em .6em;vertical-align:top;border:0;max-width:none}
+.mq.mq.mq th{font-weight:600}
+.mq.mq.mq :is(code,.mq-mono){font-family:ui-monospace,"DejaVu Sans Mono",Menlo,Consolas,monospace;font-size:13px}
+.mq.mq.mq code{background:transparent;color:inherit;padding:0;border:0}
+.mq.mq.mq :is([tabindex],summary):focus{outline:2px solid currentColor;outline-offset:1px}
+.mq.mq.mq summary{cursor:pointer}
+"""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What a notebook shows as HTML and a terminal as text; both say the same."""
+
+    text: str
+    html: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def box(title: str, body: str, style: str = "") -> str:
+    """One picture: its style, its title, its body (HTML)."""
+    return f"<div class='mq'><style>{_BASE}{style}</style><p><strong>{escape(title)}</strong></p>{body}</div>"
+
+
+def scroll(label: str, body: str) -> str:
+    """A part that may be wider than the page: it scrolls by itself, with the keyboard too."""
+    return f"<div class='mq-scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{body}</div>"
+
+
+def table(caption: str, head: list[str], rows: list[list[object]], numbers: tuple[int, ...] = ()) -> str:
+    """A plain table of escaped text; the columns in ``numbers`` are aligned to the right."""
+    right = [" style='text-align:right'" if i in numbers else "" for i in range(len(head))]
+    top = "".join(f"<th scope='col'{r}>{escape(h)}</th>" for h, r in zip(head, right))
+    body = "".join(
+        "<tr>" + "".join(f"<td{r}>{escape(str(cell))}</td>" for cell, r in zip(row, right)) + "</tr>" for row in rows
+    )
+    caption = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def text_table(head: list[str], rows: list[list[object]], numbers: tuple[int, ...] = ()) -> str:
+    """The same in columns of plain text.
+
+    >>> print(text_table(["part", "bytes"], [["header", 16], ["data", 252]], numbers=(1,)))
+    part    bytes
+    header     16
+    data      252
+    """
+    lines = [head, *([str(cell) for cell in row] for row in rows)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    return "\n".join(
+        "  ".join(c.rjust(w) if i in numbers else c.ljust(w) for i, (c, w) in enumerate(zip(line, widths))).rstrip()
+        for line in lines
+    )
