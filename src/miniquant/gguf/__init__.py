@@ -1,0 +1,19 @@
+"""Real GGUF v3, from scratch on numpy: the container, its typed metadata, its block formats."""
+
+from .blocks import GGMLType, decode, encode
+from .metadata import Typed, ValueType
+from .read import GGUFFile, TensorInfo, read_gguf
+from .write import RawTensor, write_gguf
+
+__all__ = [
+    "GGMLType",
+    "GGUFFile",
+    "RawTensor",
+    "TensorInfo",
+    "Typed",
+    "ValueType",
+    "decode",
+    "encode",
+    "read_gguf",
+    "write_gguf",
+]
