@@ -175,16 +175,15 @@ def floats(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
 
     ``start`` is the index of the first, for messages. Raises ``QuantizationError`` unless all are finite, as stored.
     """
-    with np.errstate(over="ignore"):
-        out = w.astype(np.dtype(dtype).newbyteorder("<"), copy=False)
-    bad = ~np.isfinite(out)
+    limit = 65520 if dtype == np.float16 else np.inf  # halfway from 65504 to the next: what rounds to infinity
+    bad = ~(np.abs(w) < limit)  # true for NaN too
     if bad.any():
         at = int(bad.argmax())
         found = f"the weight at flat index {start + at} is {w[at]:g}"
         if np.isfinite(w[at]):
             raise QuantizationError(f"{found}, and float16 ends at 65504; store this tensor as f32")
         raise QuantizationError(f"{found}; a file holds finite weights only")
-    return out
+    return w.astype(np.dtype(dtype).newbyteorder("<"), copy=False)
 
 
 def _groups(w: np.ndarray, n_groups: int) -> np.ndarray:
@@ -230,8 +229,8 @@ def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
 
 
 def is_torch(w: object) -> bool:
-    """Whether ``w`` is a torch tensor; asks without importing torch."""
-    return type(w).__module__.partition(".")[0] == "torch" or hasattr(w, "detach")
+    """Whether ``w`` is a torch tensor (a module, a shape or a dtype of torch is not); asks without importing torch."""
+    return hasattr(w, "detach") and hasattr(w, "dtype")
 
 
 def like(array: np.ndarray, original: Array) -> Array:
