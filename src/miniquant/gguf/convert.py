@@ -1,0 +1,124 @@
+"""A MiniGPT, with its tokenizer, as a GGUF file of architecture ``gpt2`` that llama.cpp runs.
+
+What changes on the way: the names, the types (llama.cpp wants biases and norms in F32), and a tokenizer in the
+metadata. The weights do not: PyTorch's ``(out, in)`` is what ggml calls ``{in, out}``, the same bytes in one order.
+
+Source: ``llama.cpp/src/llama-arch.cpp`` and ``models/gpt2.cpp`` for names and keys, ``llama-vocab.cpp`` for the
+tokenizer's.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SchemeError
+from ..schemes import role_of
+from .blocks import CODECS, GGMLType
+from .metadata import Typed, ValueType
+from .write import write_gguf
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+    from ..model import MiniGPT
+
+FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "BF16": 32}  # llama.h, enum llama_ftype
+QUANTIZATION_VERSION = 2  # ggml.h, GGML_QNT_VERSION
+_PARTS = {
+    "ln1": "attn_norm",
+    "attn.qkv": "attn_qkv",
+    "attn.proj": "attn_output",
+    "ln2": "ffn_norm",
+    "mlp.fc1": "ffn_up",
+    "mlp.fc2": "ffn_down",
+}
+_WHOLE = {"tok_emb": "token_embd", "pos_emb": "position_embd", "ln_f": "output_norm"}
+
+
+def gguf_name(name: str) -> str:
+    """llama.cpp's name of a MiniGPT parameter. Raises ``SchemeError`` for a parameter that a MiniGPT does not have.
+
+    >>> gguf_name("layers.2.mlp.fc1.weight"), gguf_name("ln_f.bias")
+    ('blk.2.ffn_up.weight', 'output_norm.bias')
+    """
+    owner, _, kind = name.rpartition(".")
+    if owner in _WHOLE:
+        return f"{_WHOLE[owner]}.{kind}"
+    layers, _, rest = owner.partition(".")
+    number, _, part = rest.partition(".")
+    if layers != "layers" or part not in _PARTS:
+        raise SchemeError(f"{name!r} is no parameter of a MiniGPT; llama.cpp's gpt2 has no place for it")
+    return f"blk.{number}.{_PARTS[part]}.{kind}"
+
+
+def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[str, str]:
+    """The type of every parameter, by our names: ``kind`` for the linear layers, F32 for norms, biases and positions.
+
+    The token embedding is the output head as well, and 4 bits cost it too much: it is Q8_0 where ``kind`` is a 4-bit
+    type, unless ``embedding`` says otherwise. Raises ``SchemeError`` for a type without a codec.
+    """
+    kind = _known(kind)
+    embedding = _known(embedding) if embedding else ("Q8_0" if kind.startswith("Q4") else kind)
+    chosen = {"weight": kind, "token embedding": embedding}
+    return {name: chosen.get(role_of(name), "F32") for name in model.state_dict()}
+
+
+def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
+    """Every key that llama.cpp needs to run the model, and the few that it guesses wrong without."""
+    config = model.config
+    kind = _known(kind)
+    metadata: dict[str, Any] = {
+        "general.architecture": "gpt2",
+        "general.name": name,
+        "general.file_type": FILE_TYPES[kind],
+        "gpt2.context_length": config.context,
+        "gpt2.embedding_length": config.d_model,
+        "gpt2.block_count": config.n_layers,
+        "gpt2.feed_forward_length": config.d_mlp,
+        "gpt2.attention.head_count": config.n_heads,
+        "gpt2.attention.layer_norm_epsilon": config.layer_norm_epsilon,
+    }
+    if kind.startswith("Q"):
+        metadata["general.quantization_version"] = QUANTIZATION_VERSION
+    return metadata | tokenizer_metadata(tokenizer)
+
+
+def tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
+    """A byte-level BPE tokenizer as llama.cpp's ``gpt2`` vocabulary; special tokens are of type CONTROL."""
+    parts: Mapping[str, Any] = json.loads(tokenizer.to_str())
+    special = {token["id"] for token in parts["added_tokens"] if token["special"]}
+    tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
+    merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in parts["model"]["merges"]]
+    end = min(special)
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": "gpt-2",
+        "tokenizer.ggml.tokens": tokens,
+        "tokenizer.ggml.token_type": [3 if i in special else 1 for i in range(len(tokens))],
+        "tokenizer.ggml.merges": Typed(merges, ValueType.ARRAY, ValueType.STRING),
+        "tokenizer.ggml.bos_token_id": end,
+        "tokenizer.ggml.eos_token_id": end,
+        "tokenizer.ggml.add_bos_token": False,
+    }
+
+
+def write_minigpt(
+    path: str | os.PathLike[str], model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", embedding: str | None = None
+) -> None:
+    """Write a MiniGPT as a GGUF file that llama.cpp runs; ``kind`` is F32, F16, BF16, Q8_0, Q4_0 or Q4_1.
+
+    Raises ``SchemeError`` for an unknown type, and whatever ``write_gguf`` raises.
+    """
+    types = gguf_types(model, kind, embedding)
+    tensors = {gguf_name(name): (w.detach(), types[name]) for name, w in model.state_dict().items()}
+    write_gguf(path, tensors, gguf_metadata(model, tokenizer, kind))
+
+
+def _known(kind: str) -> str:
+    names = [codec.name for codec in CODECS]
+    if str(kind).upper() not in names:
+        raise SchemeError(f"no type {kind!r}; there are {', '.join(names)}")
+    return GGMLType[str(kind).upper()].name

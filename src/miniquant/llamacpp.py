@@ -1,0 +1,254 @@
+"""A small client to real llama.cpp: the referee that we did not write.
+
+The library comes with the ``xllamacpp`` wheel, whose shared object exports the C interface of ``llama.h`` and
+``ggml.h``. A bad file can make llama.cpp abort its process, so ``LlamaCpp`` keeps it in a process of its own and talks
+to it over a pipe: a crash becomes a ``LlamaCppError``.
+
+    with LlamaCpp("minigpt.gguf") as llama:
+        ids = llama.tokenize("The import statement")
+        logits = llama.logits(ids)                      # (tokens, vocabulary) float32
+"""
+
+from __future__ import annotations
+
+import ctypes as c
+import importlib.util
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import MiniquantError
+
+
+class LlamaCppError(MiniquantError):
+    """llama.cpp refused a file or a call, or its process ended; the message carries the end of its log."""
+
+
+class LlamaCpp:
+    """llama.cpp with one model loaded, in a process of its own. Usable in a ``with`` block.
+
+    Raises ``LlamaCppError`` if llama.cpp refuses the file, whether politely or by aborting.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None, context: int = 256) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "miniquant.llamacpp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"},
+        )
+        try:
+            self._call("load", None if path is None else os.fspath(path), context)
+        except LlamaCppError:
+            self.close()
+            raise
+
+    def tokenize(self, text: str, special: bool = False) -> list[int]:
+        """Token ids of a text; with ``special``, names such as <|endoftext|> become their tokens."""
+        return self._call("tokenize", text, special)
+
+    def text(self, tokens: list[int]) -> bytes:
+        """The bytes that tokens stand for."""
+        return self._call("text", tokens)
+
+    def logits(self, tokens: list[int]) -> np.ndarray:
+        """Logits after every token of one window: (tokens, vocabulary) float32."""
+        return self._call("logits", list(map(int, tokens)))
+
+    def greedy(self, tokens: list[int], n: int) -> list[int]:
+        """The ``n`` most likely next tokens, one after another."""
+        return self._call("greedy", list(map(int, tokens)), n)
+
+    def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
+        """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model."""
+        return self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe:
+                pipe.close()
+
+    def __enter__(self) -> LlamaCpp:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        try:
+            pickle.dump((name, arguments), self._process.stdin)
+            self._process.stdin.flush()
+            ok, result = pickle.load(self._process.stdout)  # from our own child
+        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+            code = self._process.wait()
+            log = self._process.stderr.read().decode("utf-8", "replace").strip()[-600:]
+            raise LlamaCppError(f"llama.cpp ended with code {code} in {name}: {log}") from None
+        if not ok:
+            raise LlamaCppError(result)
+        return result
+
+
+# ---- the process that holds llama.cpp --------------------------------------------------------------------------------
+
+
+class _Parameters(c.Structure):
+    """``llama_model_params`` or ``llama_context_params``: opaque and larger than either; passed by value."""
+
+    _fields_ = [("words", c.c_uint32 * 128)]
+
+
+class _Batch(c.Structure):
+    """``llama_batch``: tokens with their positions and sequences."""
+
+    _fields_ = [
+        ("n_tokens", c.c_int32),
+        ("token", c.POINTER(c.c_int32)),
+        ("embd", c.c_void_p),
+        ("pos", c.POINTER(c.c_int32)),
+        ("n_seq_id", c.POINTER(c.c_int32)),
+        ("seq_id", c.POINTER(c.POINTER(c.c_int32))),
+        ("logits", c.POINTER(c.c_int8)),
+    ]
+
+
+_LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
+_FUNCTIONS = {  # name: (result, arguments)
+    "llama_backend_init": (None, []),
+    "llama_log_set": (None, [_LOG, c.c_void_p]),
+    "llama_model_default_params": (_Parameters, []),
+    "llama_context_default_params": (_Parameters, []),
+    "llama_model_load_from_file": (c.c_void_p, [c.c_char_p, _Parameters]),
+    "llama_init_from_model": (c.c_void_p, [c.c_void_p, _Parameters]),
+    "llama_set_n_threads": (None, [c.c_void_p, c.c_int32, c.c_int32]),
+    "llama_model_get_vocab": (c.c_void_p, [c.c_void_p]),
+    "llama_vocab_n_tokens": (c.c_int32, [c.c_void_p]),
+    "llama_tokenize": (
+        c.c_int32,
+        [c.c_void_p, c.c_char_p, c.c_int32, c.POINTER(c.c_int32), c.c_int32, c.c_bool, c.c_bool],
+    ),
+    "llama_token_to_piece": (c.c_int32, [c.c_void_p, c.c_int32, c.c_char_p, c.c_int32, c.c_int32, c.c_bool]),
+    "llama_batch_init": (_Batch, [c.c_int32, c.c_int32, c.c_int32]),
+    "llama_batch_free": (None, [_Batch]),
+    "llama_decode": (c.c_int32, [c.c_void_p, _Batch]),
+    "llama_get_logits": (c.POINTER(c.c_float), [c.c_void_p]),
+    "llama_get_memory": (c.c_void_p, [c.c_void_p]),
+    "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
+    "ggml_row_size": (c.c_size_t, [c.c_int, c.c_int64]),
+    "ggml_quantize_chunk": (
+        c.c_size_t,
+        [c.c_int, c.c_void_p, c.c_void_p, c.c_int64, c.c_int64, c.c_int64, c.c_void_p],
+    ),
+}
+
+
+class _Inside:
+    """What runs in the child: each public method answers the call of the same name."""
+
+    def __init__(self) -> None:
+        spec = importlib.util.find_spec("xllamacpp")
+        if spec is None:
+            raise LlamaCppError("the package xllamacpp is not installed; requirements.txt has it")
+        folder = Path(next(iter(spec.submodule_search_locations)))
+        self.lib = c.CDLL(str(next(folder.glob("xllamacpp*.so"))))
+        for name, (result, arguments) in _FUNCTIONS.items():
+            function = getattr(self.lib, name)
+            function.restype, function.argtypes = result, arguments
+        self.messages: list[str] = []
+        self._log = _LOG(self._remember)  # kept alive: C holds a pointer to it
+        self.lib.llama_log_set(self._log, None)
+        self.lib.llama_backend_init()
+
+    def _remember(self, level: int, text: bytes, _: object) -> None:
+        if level >= 3:  # warnings and errors
+            self.messages = [*self.messages[-20:], text.decode("utf-8", "replace")]
+
+    def load(self, path: str | None, context: int) -> None:
+        if path is None:
+            return
+        self.model = self.lib.llama_model_load_from_file(os.fsencode(path), self.lib.llama_model_default_params())
+        if not self.model:
+            raise LlamaCppError(f"llama.cpp refuses {path}: " + "".join(self.messages).strip())
+        parameters = self.lib.llama_context_default_params()
+        parameters.words[0] = parameters.words[1] = parameters.words[2] = context  # n_ctx, n_batch, n_ubatch
+        self.context, self.size, self.used = self.lib.llama_init_from_model(self.model, parameters), context, 0
+        if not self.context:
+            raise LlamaCppError("llama.cpp makes no context: " + "".join(self.messages).strip())
+        self.lib.llama_set_n_threads(self.context, 1, 1)  # more threads than idle cores make it crawl
+        self.vocab = self.lib.llama_model_get_vocab(self.model)
+
+    def tokenize(self, text: str, special: bool) -> list[int]:
+        data = text.encode("utf-8")
+        room = (c.c_int32 * (len(data) + 8))()
+        count = self.lib.llama_tokenize(self.vocab, data, len(data), room, len(room), False, special)
+        return list(room[:count])
+
+    def text(self, tokens: list[int]) -> bytes:
+        room, out = c.create_string_buffer(512), b""
+        for token in tokens:  # piece by piece: llama_detokenize strips spaces
+            length = self.lib.llama_token_to_piece(self.vocab, token, room, len(room), 0, True)
+            out += room.raw[:length]
+        return out
+
+    def logits(self, tokens: list[int]) -> np.ndarray:
+        self.lib.llama_memory_clear(self.lib.llama_get_memory(self.context), True)
+        self.used = 0
+        return self._feed(tokens)
+
+    def greedy(self, tokens: list[int], n: int) -> list[int]:
+        found = [int(self.logits(tokens)[-1].argmax())]
+        while len(found) < n:
+            found.append(int(self._feed(found[-1:])[-1].argmax()))
+        return found[:n]
+
+    def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
+        out = np.zeros((w.shape[0], self.lib.ggml_row_size(kind, w.shape[1])), np.uint8)
+        self.lib.ggml_quantize_chunk(kind, w.ctypes.data, out.ctypes.data, 0, *w.shape, None)
+        return out
+
+    def _feed(self, tokens: list[int]) -> np.ndarray:
+        if not tokens or self.used + len(tokens) > self.size:  # llama_decode would abort the process
+            raise LlamaCppError(f"{self.used} + {len(tokens)} tokens do not fit the context of {self.size}")
+        batch = self.lib.llama_batch_init(len(tokens), 0, 1)
+        batch.n_tokens = len(tokens)
+        for i, token in enumerate(tokens):
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, self.used + i, 1, 1
+            batch.seq_id[i][0] = 0
+        code = self.lib.llama_decode(self.context, batch)
+        self.lib.llama_batch_free(batch)
+        if code:
+            raise LlamaCppError(f"llama_decode failed with code {code}")
+        self.used += len(tokens)
+        shape = (len(tokens), self.lib.llama_vocab_n_tokens(self.vocab))
+        return np.ctypeslib.as_array(self.lib.llama_get_logits(self.context), shape).copy()
+
+
+def _serve() -> None:
+    """Answer calls from stdin on stdout, until stdin ends; whatever llama.cpp prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    inside = None
+    while True:
+        try:
+            name, arguments = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            inside = inside or _Inside()
+            answer = (True, getattr(inside, name)(*arguments))
+        except Exception as error:
+            answer = (False, f"{error}" if isinstance(error, LlamaCppError) else f"{type(error).__name__}: {error}")
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    _serve()
