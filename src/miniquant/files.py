@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from .errors import WriteError
@@ -37,7 +37,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     if os.path.exists(target) and not os.access(target, os.W_OK):  # a rename would not ask
         raise WriteError(f"cannot write {target}: the file is read-only; make it writable or give another name")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:100]}.", suffix=".tmp", dir=folder)
+        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(target)[:40]}.", suffix=".tmp", dir=folder)
     except OSError as error:
         raise WriteError(f"cannot write {target}: {error.strerror}; choose a folder that you may write to") from error
     try:
@@ -70,10 +70,9 @@ def _permissions(target: str) -> int:
 def _sync_folder(folder: str) -> None:
     """Flush the rename itself; a platform that cannot open a folder (Windows) does without."""
     if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        except OSError:
-            pass  # some file systems refuse fsync on a folder; the data itself is on the disk already
-        finally:
-            os.close(handle)
+        with suppress(OSError):  # a folder may refuse both; the data itself is on the disk already
+            handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                os.fsync(handle)
+            finally:
+                os.close(handle)
