@@ -96,12 +96,12 @@ def _decode(raw: np.ndarray, form: str) -> Any:
 
 
 def _show(value: Any, name: str) -> str:
+    if isinstance(value, bytes):
+        return value[:16].hex(" ") + (" …" if len(value) > 16 else "")
     if isinstance(value, DType):
         return f"{value.value} ({value.name})"
     if name == MAGIC_FIELD:
         return f"0x{value:08X}"
-    if isinstance(value, bytes):
-        return value[:16].hex(" ") + (" …" if len(value) > 16 else "")
     if isinstance(value, tuple):
         return " × ".join(map(str, value))
     return repr(value if len(value) <= 80 else value[:79] + "…") if isinstance(value, str) else str(value)
@@ -126,7 +126,8 @@ class Format(NamedTuple):
 def fields(source: Source) -> list[Field]:
     """Name every byte of a GGUF-lite file (a path, bytes, or an open ``GGUFLite``), in the order of the file.
 
-    Never raises for a malformed file: what cannot be named is then a field "unread". Raises ``OSError`` if it cannot be opened.
+    Never raises for a malformed file: what cannot be named is then a field "unread".
+    Raises ``OSError`` if it cannot be opened.
     """
     return parse(source)[0]
 

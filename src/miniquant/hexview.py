@@ -33,7 +33,7 @@ color:#fff;line-height:1.4;pointer-events:none}
 .mq.mq.mq .mq-run:is(:hover,:focus){position:static;outline:2px solid currentColor}
 .mq.mq.mq .mq-key{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .4em;margin:.15em}
 .mq.mq.mq .mq-facts td{overflow-wrap:anywhere;white-space:normal}
-.mq.mq.mq mark{background:transparent;color:inherit;outline:3px double currentColor;font-weight:700}
+.mq.mq.mq mark{padding:0;background:transparent;color:inherit;outline:3px double currentColor;font-weight:700}
 """ + "".join(f".mq.mq.mq .mq-{kind}{{background:rgba({rgb},.28)}}\n" for kind, (_, _, rgb) in KINDS.items())
 
 

@@ -79,8 +79,8 @@ _FILLS = {  # the colours that the figures have for the same things
     "Q4": "86,180,233",
 }
 _RIBBON = """
-.mq.mq.mq svg{display:block;width:100%;min-width:860px;max-width:1100px;height:auto;color:inherit}
-.mq.mq.mq svg text{fill:currentColor;font-family:sans-serif;font-size:13px}
+.mq.mq.mq svg{display:block;width:100%;min-width:640px;max-width:1100px;height:auto;color:inherit}
+.mq.mq.mq svg text{fill:currentColor;font-family:sans-serif;font-size:15px}
 .mq.mq.mq svg :is(rect,path){stroke:currentColor;stroke-width:.6}
 .mq.mq.mq svg .mq-thin{stroke:none}
 """
@@ -168,7 +168,7 @@ def _lane(blocks: list[Block], scale: float) -> str:
         ends[owner] = (ends.get(owner, (x, 0))[0], x + b.length * scale)
     out = ""
     for owner, (x, end) in ends.items():
-        if end - x > 7.2 * len(owner) + 6:
+        if end - x > 7.8 * len(owner) + 6:
             out += f"<path d='M{x + 1.5:.2f} {LANE - 4}L{end - 1.5:.2f} {LANE - 4}'/>"
             out += f"<text x='{(x + end) / 2:.2f}' y='{LANE - 9}' text-anchor='middle'>{escape(owner)}</text>"
     return out
@@ -182,7 +182,7 @@ def _block(block: Block, x: float, width: float, top: float) -> str:
     out = f"<g><title>{about}</title><rect x='{x:.2f}' y='{top:g}' width='{max(width, 0.3):.2f}' height='{tall:g}'"
     out += f"{thin} fill='rgba({_FILLS.get(what or name, '128,128,128')},.5)'/>"
     short = what or name
-    if width > 7.2 * len(short) + 6:
+    if width > 8.4 * len(short) + 6:
         out += f"<text x='{x + width / 2:.2f}' y='{top + tall / 2 + 5:g}' text-anchor='middle'>{escape(short)}</text>"
     return out + "</g>"
 
