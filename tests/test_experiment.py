@@ -1,5 +1,6 @@
 """The assignment's deliverable, experiments/26-gguf-export/, as a student runs it, and the walk through bit-packing."""
 
+import copy
 import hashlib
 import importlib
 import json
@@ -35,19 +36,25 @@ def exported(tmp_path_factory):
     return out
 
 
-@pytest.fixture
-def scripts(monkeypatch):
+@pytest.fixture(scope="module")
+def scripts():
     """export, load, verify and report as modules; they import each other by those names."""
-    monkeypatch.syspath_prepend(str(FOLDER))
+    sys.path.insert(0, str(FOLDER))
     names = ("export", "load", "verify", "report")
     yield {name: importlib.import_module(name) for name in names}
+    sys.path.remove(str(FOLDER))
     for name in names:
-        sys.modules.pop(name, None)
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def measured(scripts):
+    return scripts["verify"].measure(limit=8)
 
 
 @pytest.fixture
-def found(scripts):
-    return scripts["verify"].measure(limit=8)
+def found(measured):
+    return copy.deepcopy(measured)
 
 
 def test_export_writes_the_committed_manifest_but_for_versions_and_hardware(exported):
@@ -96,13 +103,13 @@ def test_load_rebuilds_the_model_from_the_file_alone(exported, tmp_path):
     assert len(done.stdout.split(" |")[1]) > 20  # it continues the sentence
 
 
-def test_load_says_what_is_wrong_with_a_file(tmp_path):
+def test_load_says_what_is_wrong_with_a_file(scripts, tmp_path, capsys):
     broken = tmp_path / "broken.gguf-lite"
     broken.write_bytes(b"GGUF" + bytes(60))
-    done = run("load.py", broken)
-    assert done.returncode == 1 and "header.magic" in done.stdout and "Traceback" not in done.stderr
-    done = run("load.py", tmp_path / "missing.gguf-lite")
-    assert done.returncode == 1 and "export.py" in done.stdout and "Traceback" not in done.stderr
+    assert scripts["load"].main([str(broken)]) == 1
+    assert "header.magic" in capsys.readouterr().out
+    assert scripts["load"].main([str(tmp_path / "missing.gguf-lite")]) == 1
+    assert "run export.py first" in capsys.readouterr().out
 
 
 def test_verify_finds_the_exported_file_exact(exported):
@@ -111,23 +118,24 @@ def test_verify_finds_the_exported_file_exact(exported):
     assert "Every limit holds." in done.stdout
 
 
-def test_verify_exits_with_1_if_one_weight_of_a_file_is_off_by_one_step(exported, tmp_path):
+def test_verify_exits_with_1_if_one_weight_of_a_file_is_off_by_one_step(scripts, exported, tmp_path, capsys):
     data = bytearray((exported / "minigpt.gguf-lite").read_bytes())
     with open_gguf_lite(exported / "minigpt.gguf-lite") as file:
         info = file.tensors["layers.2.mlp.fc1.weight"]
         at = file.data_start + info.offset + info.n_bytes - 1
     data[at] ^= 0x10
     (tmp_path / "off.gguf-lite").write_bytes(data)
-    done = run("verify.py", tmp_path / "off.gguf-lite")
-    assert done.returncode == 1
-    assert "layers.2.mlp.fc1.weight: expected an error of exactly 0" in done.stdout
-    assert "layers.1.mlp.fc1.weight: expected" not in done.stdout
+    assert scripts["verify"].main([str(tmp_path / "off.gguf-lite")]) == 1
+    said = capsys.readouterr().out
+    assert "layers.2.mlp.fc1.weight: expected an error of exactly 0" in said
+    assert "layers.1.mlp.fc1.weight: expected" not in said
 
 
-def test_verify_exits_with_1_and_names_the_field_if_a_file_is_cut_short(exported, tmp_path):
+def test_verify_exits_with_1_and_names_the_field_if_a_file_is_cut_short(scripts, exported, tmp_path, capsys):
     (tmp_path / "short.gguf-lite").write_bytes((exported / "minigpt.gguf-lite").read_bytes()[:-1])
-    done = run("verify.py", tmp_path / "short.gguf-lite")
-    assert done.returncode == 1 and "ln_f.bias" in done.stdout and "truncated" in done.stdout
+    assert scripts["verify"].main([str(tmp_path / "short.gguf-lite")]) == 1
+    said = capsys.readouterr().out
+    assert "ln_f.bias" in said and "truncated" in said
 
 
 def test_verify_quick_checks_every_preset_and_exits_with_0():

@@ -9,18 +9,13 @@ import argparse
 import functools
 import hashlib
 import json
-import os
-import platform
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-import miniquant
 from miniquant import PRESETS, preset, write_gguf_lite
 from miniquant.files import atomic_write
+from miniquant.machine import hardware, versions
 from miniquant.model import MiniGPT
 from miniquant.pretrained import how_it_was_made, load_pretrained
 from miniquant.schemes import resolve
@@ -48,7 +43,8 @@ def export(preset_name: str, out: Path) -> dict[str, Any]:
         },
         "sha256": {FILE: hashlib.sha256((out / FILE).read_bytes()).hexdigest(), "minigpt.safetensors": source_hash()},
         "schemes": resolve(model, schemes),
-        "versions": versions(),  # these two differ between machines; everything above is the same on all
+        # everything above is the same on every machine
+        "versions": versions("numpy", "torch", "miniquant"),
         "hardware": hardware(),
     }
     with atomic_write(out / MANIFEST) as file:
@@ -68,31 +64,6 @@ def source_hash() -> str:
     """The SHA-256 of the trained weights' own file."""
     source = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
     return hashlib.sha256(source.read_bytes()).hexdigest()
-
-
-def versions() -> dict[str, str]:
-    """What computed the file."""
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__.split("+")[0],  # without the build's "+cpu" or "+cu130"
-        "miniquant": miniquant.__version__,
-    }
-
-
-def hardware() -> dict[str, str | int | None]:
-    """The kind of machine, and nothing that says whose it is."""
-    return {"cpu": cpu(), "cores": os.cpu_count(), "system": f"{platform.system()} {platform.machine()}"}
-
-
-def cpu() -> str:
-    """The processor's name: from Linux's own list, elsewhere what Python knows."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or "unknown"
 
 
 def main(arguments: list[str] | None = None) -> None:

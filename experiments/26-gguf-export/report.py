@@ -9,11 +9,12 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
-from export import HERE, RECOMMENDED, versions
+from export import HERE, RECOMMENDED
 from verify import Findings, Table, as_markdown, limits, measure, size_rows
 
 from miniquant import corpus
 from miniquant.files import atomic_write
+from miniquant.machine import versions
 from miniquant.schemes import GROUP_SIZE, role_of
 from miniquant.sizes import human
 
