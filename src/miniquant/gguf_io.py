@@ -144,8 +144,10 @@ def encode_descriptor(info: TensorInfo) -> bytes:
         raise SchemeError(f"the parameter name {info.name!r} is not valid Unicode text") from error
     if not 1 <= len(name) <= 0xFFFF:
         raise SchemeError(f"the name {info.name[:40]!r} takes {len(name)} bytes of UTF-8; the format holds 1 to 65535")
-    if len(info.dims) > MAX_DIMS or any(dim > 0xFFFFFFFF for dim in info.dims) or _n_cells(info.dims) >= MAX_CELLS:
-        raise SchemeError(f"{info.name!r} has shape {info.dims}; the format holds {MAX_DIMS} dims below 2**32")
+    if len(info.dims) > MAX_DIMS:
+        raise SchemeError(f"{info.name!r} has {len(info.dims)} dims; an array has {MAX_DIMS} at most")
+    if any(dim > 0xFFFFFFFF for dim in info.dims) or _n_cells(info.dims) >= MAX_CELLS:
+        raise SchemeError(f"{info.name!r} has shape {info.dims}; dims stay below 2**32, and their product below 2**60")
     dims = struct.pack(f"<B{len(info.dims)}I", len(info.dims), *info.dims)
     return struct.pack("<H", len(name)) + name + dims + struct.pack("<BQ", info.dtype, info.offset)
 
