@@ -117,10 +117,10 @@ def _place(first: int, last: int, shape: tuple[int, ...]) -> str:
 
 
 class Format(NamedTuple):
-    """How to name the bytes of a format, and the reader whose ``FormatError`` says what is wrong with a file."""
+    """How to name the bytes of a format, and how its reader is asked what is wrong with a file: by ``FormatError``."""
 
     walk: Callable[[np.ndarray], Iterator[Field]]
-    read: Callable[[str | os.PathLike[str]], Any]
+    check: Callable[[str | os.PathLike[str]], None]
 
 
 def fields(source: Source) -> list[Field]:
@@ -139,7 +139,7 @@ def parse(source: Source) -> tuple[list[Field], FormatError | None]:
     error = _error_of(source, data, form)
     found: list[Field] = []
     for part in form.walk(data):
-        if error and part.kind != "header" and part.start > (error.offset or 0) and not _about_placement(error):
+        if error and part.kind != "header" and part.start > (error.offset or 0) and not _about_data(error):
             break
         found.append(part)
     return _with_gaps(found, data, error), error
@@ -165,14 +165,14 @@ def label_of(source: Source, otherwise: str = "bytes") -> str:
 
 def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | None:
     try:
-        if isinstance(source, str | os.PathLike):
-            form.read(source).close()
-        elif not isinstance(source, GGUFLite):
+        if not isinstance(source, bytes | bytearray | memoryview):
+            form.check(source.path if isinstance(source, GGUFLite) else source)
+        else:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = os.path.join(folder, "file")
                 with open(path, "wb") as file:
                     file.write(data.tobytes())
-                form.read(path).close()
+                form.check(path)
     except FormatError as error:
         message = str(error).removeprefix(f"{error.path}: ")
         where = f"{error.field or ''} at byte {error.offset}: ".lstrip()
@@ -180,9 +180,9 @@ def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | N
     return None
 
 
-def _about_placement(error: FormatError) -> bool:
-    """Whether all descriptors were read, and only where a tensor's data lies is wrong."""
-    return bool(error.field) and error.field.startswith("tensor ") and error.field.endswith(": offset")
+def _about_data(error: FormatError) -> bool:
+    """Whether all descriptors were read, and only where a tensor's data lies, or a scale in it, is wrong."""
+    return bool(error.field) and error.field.startswith("tensor ") and error.field.endswith((": offset", ": scales"))
 
 
 def _with_gaps(found: list[Field], data: np.ndarray, error: FormatError | None) -> list[Field]:
@@ -297,6 +297,15 @@ def _tensors(data: np.ndarray, start: int, infos: list[tuple[str, tuple[int, ...
             at = end = stop
 
 
+def _check_gguf_lite(path: str | os.PathLike[str]) -> None:
+    """Raise what the reader raises on opening the file, or on reading a scale that is not finite."""
+    with open_gguf_lite(path) as file:
+        for name, info in file.tensors.items():
+            scales = file.raw(name)[: scale_bytes(info.dtype, info.dims)].view("<f2")
+            if not np.isfinite(scales).all():
+                file.quantized(name)
+
+
 _VALUES = {
     DType.F32: ("<f4", "the weights, float32"),
     DType.F16: ("<f2", "the weights, float16"),
@@ -306,4 +315,4 @@ _VALUES = {
         "4-bit integers, two a byte, low nibble first; times its group's scale, each is a weight",
     ),
 }
-FORMATS = {struct.pack("<I", MAGIC): Format(gguf_lite_fields, open_gguf_lite)}  # by the first four bytes
+FORMATS = {struct.pack("<I", MAGIC): Format(gguf_lite_fields, _check_gguf_lite)}  # by the first four bytes
