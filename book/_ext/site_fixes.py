@@ -1,0 +1,114 @@
+"""What the site needs beyond configuration: fresh executions, no script from another host, no broken script."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+ROOT = Path(__file__).resolve().parents[2]
+SHOWN = (  # what pages import, include or read: when one of these changes, every page is executed again
+    "src/miniquant/**/*.py",
+    "src/miniquant/assets/*",
+    "readers/*",
+    "benchmarks/*.json",
+    "experiments/**/*.json",
+)
+SHAPES = re.compile(r"[a-z_]+(, [a-z_]+)*: ")  # "w, w_hat: (out, in)"
+
+
+def choose_execution(app: Sphinx, config: Config) -> None:
+    """Execute what has changed; with LABS=stored in the environment, leave the labs' stored outputs alone.
+
+    The cache is named after a hash of the library and of this Python, so an output is never older than what made it.
+    """
+    os.environ["MINIQUANT_PROGRESS"] = os.devnull  # building the book is not doing the exercises
+    if os.environ.get("LABS") == "stored":
+        config.nb_execution_excludepatterns = ["notebooks/*.ipynb", "solutions/*.ipynb"]
+    digest = hashlib.sha256(sys.version.encode())
+    for pattern in SHOWN:
+        for path in sorted(ROOT.glob(pattern)):
+            if path.is_file():
+                digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+    caches = Path(app.outdir).resolve().parent / ".jupyter_cache"
+    current = caches / digest.hexdigest()[:16]
+    for old in caches.glob("*"):
+        if old != current:
+            shutil.rmtree(old, ignore_errors=True)
+    current.mkdir(parents=True, exist_ok=True)
+    config.nb_execution_cache_path = str(current)
+
+
+def remove_old_site(app: Sphinx) -> None:
+    """A complete build begins with an empty folder: no page stays behind that is no longer part of the book."""
+    if app.fresh_env_used and Path(app.outdir, "searchindex.js").exists():
+        shutil.rmtree(app.outdir)
+        Path(app.outdir).mkdir()
+
+
+def drop_thebe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Leave out the scripts for live code: they come from another host, and declare a constant twice on each page."""
+    for kind in ("script_files", "css_files"):
+        context[kind] = [asset for asset in context.get(kind, []) if "thebe" not in _text_of(asset)]
+
+
+def _text_of(asset: object) -> str:
+    attributes = getattr(asset, "attributes", {})
+    return f"{getattr(asset, 'filename', asset)} {attributes.get('body', '')}".lower()
+
+
+def keep_lines(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
+    """Keep the lines of a docstring that say ``name: shape, type`` apart, one below the other."""
+    text = "\n".join(lines)
+    paragraphs = [_line_block(p) if SHAPES.match(p) else p for p in text.split("\n\n")]
+    lines[:] = "\n\n".join(paragraphs).split("\n")
+
+
+def _line_block(paragraph: str) -> str:
+    return "\n".join(f"| {line}" if SHAPES.match(line) else f"  {line}" for line in paragraph.split("\n"))
+
+
+def plain_signature(
+    app: Sphinx, what: str, name: str, obj: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str, None] | None:
+    """An enumeration is not called; its signature would be that of every enumeration."""
+    return ("", None) if isinstance(obj, enum.EnumMeta) else None
+
+
+def skip_aliases(app: Sphinx, what: str, name: str, obj: object, skip: bool, options: object) -> bool | None:
+    """The fields of a named tuple stand in its signature already."""
+    return True if (getattr(obj, "__doc__", "") or "").startswith("Alias for field number") else None
+
+
+def write_first_page(app: Sphinx, error: Exception | None) -> None:
+    """``index.html`` leads on to the book's first page, and has a title and an icon of its own."""
+    if error or app.builder.name != "html":
+        return
+    target = f"{app.config.root_doc}.html"
+    icon = f"_static/{Path(app.config.html_favicon).name}"
+    Path(app.outdir, "index.html").write_text(
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{app.config.html_title}</title>\n'
+        f'<link rel="icon" href="{icon}">\n<meta http-equiv="Refresh" content="0; url={target}">\n</head>\n'
+        f'<body><p><a href="{target}">{app.config.html_title}</a></p></body>\n</html>\n',
+        "utf-8",
+    )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Called by Sphinx."""
+    app.connect("config-inited", choose_execution)
+    app.connect("builder-inited", remove_old_site, priority=1)
+    app.connect("autodoc-process-docstring", keep_lines)
+    app.connect("autodoc-process-signature", plain_signature)
+    app.connect("autodoc-skip-member", skip_aliases)
+    app.connect("html-page-context", drop_thebe, priority=900)
+    app.connect("build-finished", write_first_page, priority=900)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

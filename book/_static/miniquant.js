@@ -1,0 +1,20 @@
+// Names that screen readers announce: what is seen is what is said, and every part lies in a landmark.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll(".search-button-field")) {
+    button.removeAttribute("aria-label"); // its text, "Search Ctrl+K", is its name
+  }
+  for (const key of document.querySelectorAll(".search-button__kbd-shortcut")) {
+    key.setAttribute("aria-hidden", "true");
+  }
+  const sidebar = document.querySelector(".bd-sidebar-primary");
+  if (sidebar) {
+    sidebar.setAttribute("role", "region");
+    sidebar.setAttribute("aria-label", "The book");
+  }
+  // A wide output scrolls by itself; the keyboard must reach it.
+  for (const box of document.querySelectorAll(".cell_output pre, .highlight pre, .pst-scrollable-table-container")) {
+    if (box.scrollWidth > box.clientWidth + 1) {
+      box.tabIndex = 0;
+    }
+  }
+});

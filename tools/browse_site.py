@@ -1,0 +1,184 @@
+"""Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
+
+It fails on an error in the console, a request to another host, a page that is wider than the screen, a navigation
+button that does nothing on a phone, and a search for "nibble" that finds nothing.
+
+    python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
+
+Needs Python's ``playwright`` and a Chromium on the machine (``--chromium`` or the variable CHROMIUM names it).
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PHONE, SCREEN = {"width": 375, "height": 740}, {"width": 1280, "height": 900}
+TOO_WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.documentElement.scrollWidth <= width) return [];
+  const scrolls = e => e && e !== document.documentElement &&
+    (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
+  return [...document.querySelectorAll("main *")]
+    .filter(e => e.getBoundingClientRect().right > width + 1 && !scrolls(e.parentElement))
+    .slice(0, 3).map(e => `${e.tagName.toLowerCase()}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`)
+    .concat([`the page is ${document.documentElement.scrollWidth} wide`]);
+}"""
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Serves a folder and says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        """No line for every request."""
+
+
+class QuietServer(ThreadingHTTPServer):
+    """A browser that leaves a page drops what it was loading; that is no error."""
+
+    def handle_error(self, *_: object) -> None:
+        """Nothing to say."""
+
+
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """The address of a server of this folder, on this machine only."""
+    server = QuietServer(("127.0.0.1", 0), functools.partial(QuietHandler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
+def opened(browser: Browser, problems: list[str], size: dict[str, int], scheme: str) -> Iterator[Page]:
+    """A page whose complaints are added to ``problems``."""
+    context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()
+
+    def where() -> str:
+        return f"{urlsplit(page.url).path} ({size['width']} px, {scheme})"
+
+    def look_at(request: object) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme in ("http", "https", "ws", "wss") and parts.hostname != "127.0.0.1":
+            problems.append(f"{where()}: asks another host for {request.url[:100]}")
+
+    page.on("request", look_at)
+    page.on("console", lambda m: problems.append(f"{where()}: console: {m.text[:200]}") if m.type == "error" else None)
+    page.on("pageerror", lambda e: problems.append(f"{where()}: error: {str(e)[:200]}"))
+    page.on("response", lambda r: problems.append(f"{where()}: {r.status} {r.url}") if r.status >= 400 else None)
+    try:
+        yield page
+    finally:
+        context.close()
+
+
+def visit(page: Page, url: str) -> None:
+    """Open a page and wait until its scripts have done their work, formulas included."""
+    page.goto(url, wait_until="load")
+    page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
+
+
+def phone_button(page: Page) -> str:
+    """What is wrong with the button that opens the navigation on a phone; empty if it works."""
+    button = page.locator("button.primary-toggle").first
+    link = page.locator(".bd-sidebar-primary .bd-links a, #pst-primary-sidebar-modal .bd-links a").first
+    if not button.is_visible():
+        return "no navigation button on a phone"
+    button.click()
+    try:
+        link.wait_for(state="visible", timeout=3000)
+        page.wait_for_timeout(400)  # it slides in
+        box = link.bounding_box()
+    except Exception as error:
+        return f"the navigation button opens nothing ({type(error).__name__})"
+    return "" if box and box["x"] >= 0 else "the navigation stays outside the screen"
+
+
+def search(page: Page, address: str, word: str) -> int:
+    """How many pages the search finds."""
+    visit(page, f"{address}/search.html?q={word}")
+    try:
+        page.locator("#search-results li").first.wait_for(timeout=8000)
+    except Exception:
+        return 0
+    return page.locator("#search-results li").count()
+
+
+def browse(browser: Browser, site: Path, shots: Path | None, only: str) -> list[str]:
+    """Look at every page; the problems, one line each."""
+    problems: list[str] = []
+    files = {p.relative_to(site).as_posix(): p for p in sorted(site.rglob("*.html")) if "_static" not in p.parts}
+    names = [n for n, p in files.items() if only in n and 'http-equiv="Refresh"' not in p.read_text("utf-8")]
+    looks = [(SCREEN, "light"), (PHONE, "light"), (SCREEN, "dark"), (PHONE, "dark")]
+    with served(site) as address:
+        for size, scheme in looks if shots else looks[:2]:
+            with opened(browser, problems, size, scheme) as page:
+                for name in names:
+                    visit(page, f"{address}/{name}")
+                    if wide := page.evaluate(TOO_WIDE):
+                        problems.append(f"{name} ({size['width']} px): wider than the screen: {'; '.join(wide)}")
+                    if shots:
+                        file = f"{name.removesuffix('.html').replace('/', '-')}-{size['width']}-{scheme}.png"
+                        page.screenshot(path=shots / file, full_page=True)
+        with opened(browser, problems, PHONE, "light") as page:
+            page.goto(f"{address}/")  # leads on to the first page
+            page.wait_for_url("**/book/index.html")
+            if problem := phone_button(page):
+                problems.append(problem)
+            if shots:
+                page.screenshot(path=shots / "navigation-375-light.png")
+            found = search(page, address, "nibble")
+            if shots:
+                page.screenshot(path=shots / "search-375-light.png")
+        if not found:
+            problems.append("the search for 'nibble' finds nothing")
+    print(f"{len(names)} pages, {found} search results, {len(problems)} problems")
+    return problems
+
+
+def main() -> int:
+    """The command line; 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("site", nargs="?", type=Path, default=Path("_build/html"))
+    parser.add_argument("--screenshots", type=Path, help="a folder for pictures of every page")
+    parser.add_argument("--only", default="", help="pages whose name contains this")
+    parser.add_argument("--chromium", default=os.environ.get("CHROMIUM", ""))
+    options = parser.parse_args()
+    if options.screenshots:
+        options.screenshots.mkdir(parents=True, exist_ok=True)
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = options.chromium or next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        problems = browse(browser, options.site.resolve(), options.screenshots, options.only)
+        browser.close()
+    print("\n".join(dict.fromkeys(problems)))
+    return bool(problems)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
