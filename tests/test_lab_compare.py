@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from miniquant.lab import exercises
-from miniquant.lab.compare import difference, equal
+from miniquant.lab.by_hand import Pair
+from miniquant.lab.compare import difference, equal, kind, short
 from miniquant.lab.engine import evaluate
 from miniquant.quantize import is_torch
 
@@ -64,3 +65,37 @@ def test_a_tensor_where_a_float_is_expected_is_named_as_such():
 
     report = evaluate(exercises()["max_abs_error"], max_abs_error)
     assert "torch tensor" in report.got
+
+
+def test_numbers_are_shown_with_the_digits_of_their_own_type():
+    found = difference(np.array([0.1, 0.2], np.float32), np.array([0.1, 0.3], np.float32))
+    assert (found.expected, found.got) == ("0.2", "0.3")
+    assert short(np.array([[0.1, 2]], np.float32)) == "[[0.1, 2.0]] (float32, shape (1, 2))"
+    assert short(np.float32(0.1)) == "0.1"
+
+
+def test_the_parts_of_a_result_are_called_by_their_names():
+    expected = Pair(np.array([1, 2], np.int8), np.float32(0.5))
+    assert difference(expected, (np.array([1, 3], np.int8), 0.5)).what == "in q: the element [1] differs"
+    assert difference(expected, (expected.q, np.array(0.5, np.float32))) is None  # an array without axes is a number
+    assert kind(expected) == "tuple (q, scale)"
+    assert short(expected) == "(q = [1, 2] (int8, shape (2,)), scale = 0.5)"
+
+
+def test_of_two_mistakes_at_once_the_one_that_explains_most_is_named():
+    def quantize_per_tensor(w):
+        scale = np.float32(np.float16(np.abs(w).max() / 127))
+        return np.floor(w / scale + 0.5).clip(-127, 127).astype(np.int8), scale  # ties go up, and the scale may be 0
+
+    report = evaluate(exercises()["quantize_per_tensor"], quantize_per_tensor)
+    assert report.mistake == "half rounded up"
+    assert report.note.startswith("this explains")
+
+
+def test_a_broadcasting_error_is_not_taken_for_a_failed_reshape():
+    def dequantize_per_group(q, scale):
+        return (q.reshape(len(q), -1, 64) * scale[..., None]).reshape(q.shape)
+
+    report = evaluate(exercises()["dequantize_per_group"], dequantize_per_group)
+    assert report.mistake == ""
+    assert "cannot reshape" in report.got

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import struct
+from typing import Any, NamedTuple
+
+
+class Pair(NamedTuple):
+    """What a quantizer returns, its parts by name."""
+
+    q: Any
+    scale: Any
 
 
 def nearest32(x: float) -> float:

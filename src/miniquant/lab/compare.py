@@ -41,7 +41,8 @@ def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields |
         return _array_difference(expected.detach().numpy(), got.detach().numpy(), tolerance)
     if isinstance(expected, np.ndarray):
         if not isinstance(got, np.ndarray) and not (expected.ndim == 0 and isinstance(got, np.generic)):
-            return Difference("the type differs", kind(expected), kind(got))
+            remedy = "; make an array of it with np.array(...)" if isinstance(got, list | tuple) else ""
+            return Difference(f"the type differs{remedy}", kind(expected), kind(got))
         return _array_difference(expected, np.asarray(got), tolerance)
     if isinstance(expected, dict):
         return _dict_difference(expected, got, tolerance)
@@ -68,6 +69,8 @@ def kind(value: Any) -> str:
         return f"{value.dtype} array of shape {value.shape}"
     if is_torch(value):
         return f"{str(value.dtype).removeprefix('torch.')} torch tensor of shape {tuple(value.shape)}"
+    if hasattr(value, "_fields"):
+        return f"tuple ({', '.join(value._fields)})"
     if isinstance(value, bytes | bytearray | list | tuple | dict):
         return f"{type(value).__name__} of length {len(value)}"
     return type(value).__name__
@@ -82,10 +85,20 @@ def short(value: Any, limit: int = 300) -> str:
         return f"{text} ({len(value)} bytes)"
     if isinstance(value, np.ndarray):
         if value.size > 40:
-            return f"{kind(value)} beginning {short(value.reshape(-1)[:8].tolist())}"
-        return f"{value.tolist()} ({value.dtype}, shape {value.shape})"
-    text = repr(value)
+            return f"{kind(value)} beginning {_plain(value.reshape(-1)[:8])}"
+        return f"{_plain(value)} ({value.dtype}, shape {value.shape})"
+    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
+        names = [f"{name} = " for name in getattr(value, "_fields", [])] or [""] * len(value)
+        return f"({', '.join(name + short(part, limit) for name, part in zip(names, value))})"
+    text = str(value) if isinstance(value, np.generic) else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _plain(array: np.ndarray) -> str:
+    """The numbers with the digits that their type has, and no more: 0.1, not 0.10000000149011612."""
+    if array.ndim:
+        return f"[{', '.join(_plain(part) for part in array)}]"
+    return str(array[()]) if np.issubdtype(array.dtype, np.number) else repr(array.item())
 
 
 def _array_difference(expected: np.ndarray, got: np.ndarray, tolerance: float) -> Difference | None:
@@ -115,8 +128,7 @@ def _array_difference(expected: np.ndarray, got: np.ndarray, tolerance: float) -
 
 
 def _number(array: np.ndarray, at: np.ndarray) -> str:
-    value = array[tuple(at)]
-    return str(value.item() if array.dtype != np.float16 else float(value))
+    return _plain(np.asarray(array[tuple(at)]))
 
 
 def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Difference | None:
@@ -170,11 +182,14 @@ def _sequence_difference(expected: list | tuple, got: Any, tolerance: float) -> 
         return Difference("the number of items differs", short(expected), short(got))
     for index, (a, b) in enumerate(zip(expected, got)):
         if found := difference(a, b, tolerance):
-            return Difference(f"at item {index}: {found.what}", found.expected, found.got)
+            where = f"in {expected._fields[index]}" if hasattr(expected, "_fields") else f"at item {index}"
+            return Difference(f"{where}: {found.what}", found.expected, found.got)
     return None
 
 
 def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference | None:
+    if isinstance(got, np.ndarray) and got.ndim == 0:
+        got = got[()]  # an array without axes is a number
     if isinstance(expected, bool | np.bool_) or isinstance(got, bool | np.bool_):
         alike = isinstance(got, bool | np.bool_) and isinstance(expected, bool | np.bool_)
     elif isinstance(expected, Integral):

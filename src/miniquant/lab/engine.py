@@ -100,9 +100,15 @@ class Outcome:
     def same_as(self, other: Outcome, tolerance: float = 0.0) -> bool:
         """Whether two calls cannot be told apart by their results."""
         if self.error or other.error:
-            words = [(type(e), e.args if isinstance(e, Finding) else ()) for e in (self.error, other.error)]
-            return words[0] == words[1]
+            return _sort_of(self.error) == _sort_of(other.error)
         return self.mutated == other.mutated and equal(self.result, other.result, tolerance)
+
+
+def _sort_of(error: BaseException | None) -> tuple[object, ...]:
+    """Errors of one sort look alike to a diagnosis; numpy raises ValueError for shapes in more ways than one."""
+    if isinstance(error, Finding):
+        return type(error), error.args
+    return type(error), *(word in str(error) for word in ("broadcast", "reshape"))
 
 
 def exercise(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -170,20 +176,25 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
         return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)
     expected = [attempt(spec, spec.oracle, case) for case in cases[: len(outcomes)]]
     wrong_cases = []  # good input first, then what must be refused; the smallest first
-    for case, outcome, right in zip(cases, outcomes, expected):
+    for number, (case, outcome, right) in enumerate(zip(cases, outcomes, expected)):
         if problem := _problem(spec, case, outcome, right):
-            order = (right.error is not None, _size(case), len(wrong_cases))
+            order = (right.error is not None, _size(case), number)
             wrong_cases.append((order, case, outcome, problem))
     if not wrong_cases:
         note = f"it also prints, which nobody asked for: {short(outcomes[0].printed)}" if outcomes[0].printed else ""
         warned = next((o.warned for o in outcomes if o.warned), "")
         note = note or (f"right, but numpy or Python warns: {warned}" if warned else "")
         return Report("passed", spec.name, what=f"right on all {len(cases)} cases", why=spec.why, note=note)
-    (bad_input, *_), case, outcome, problem = min(wrong_cases, key=lambda w: w[0])
+    (bad_input, _, shown), case, outcome, problem = min(wrong_cases, key=lambda w: w[0])
     calls = list(zip(cases, outcomes))
     mistake = _diagnose(spec, calls)
     if not mistake and not bad_input:  # a function that refuses nothing yet can still have a mistake with a name
         mistake = _diagnose(spec, [call for call, right in zip(calls, expected) if not right.error])
+    note = _note(outcome)
+    if not mistake:  # two mistakes at once, perhaps
+        mistake, explained = _diagnose_in_part(spec, calls, {order[-1] for order, *_ in wrong_cases}, shown)
+        if mistake:
+            note = f"this explains {explained} of the {len(wrong_cases)} wrong cases; check again once it is mended"
     return Report(
         "failed",
         spec.name,
@@ -195,7 +206,7 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
         cause=mistake.cause if mistake else "",
         cure=mistake.cure if mistake else "",
         hint=spec.hints[0],
-        note=_note(outcome),
+        note=note,
         trace=_trace(outcome.error, function) if outcome.error and not isinstance(outcome.error, Finding) else "",
     )
 
@@ -252,6 +263,23 @@ def _diagnose(spec: Exercise, calls: list[tuple[Case, Outcome]]) -> Mistake | No
         if all(attempt(spec, mistake.wrong, case).same_as(outcome, spec.tolerance) for case, outcome in calls):
             return mistake
     return None
+
+
+def _diagnose_in_part(
+    spec: Exercise, calls: list[tuple[Case, Outcome]], wrong: set[int], shown: int
+) -> tuple[Mistake | None, int]:
+    """The mistake that explains the wrong call shown and the most of the others, and that spoils no right one.
+
+    It must explain at least half of the wrong calls. ``wrong`` and ``shown`` number the calls; returned beside it is
+    how many it explains.
+    """
+    best, most = None, 0
+    for mistake in spec.mistakes if not calls[shown][1].error else ():
+        outcomes = (attempt(spec, mistake.wrong, case).same_as(outcome, spec.tolerance) for case, outcome in calls)
+        same = {number for number, alike in enumerate(outcomes) if alike}
+        if shown in same and len(same | wrong) == len(calls) and len(same & wrong) >= max(len(wrong) / 2, most + 1):
+            best, most = mistake, len(same & wrong)
+    return best, most
 
 
 def _signature_problem(spec: Exercise, function: Callable[..., Any]) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from .lab04_channel import CHANNEL_SCALES, DEQUANTIZE_PER_CHANNEL, QUANTIZE_PER_CHANNEL
-from .lab04_tensor import ABSMAX_SCALE, QUANTIZE_PER_TENSOR, ROUND_SCALE
+from .lab04_scale import ABSMAX_SCALE, ROUND_SCALE
+from .lab04_tensor import QUANTIZE_PER_TENSOR
 
 EXERCISES = [
     ABSMAX_SCALE,

@@ -25,10 +25,10 @@ def _channel_oracle(w: np.ndarray) -> np.ndarray:
 
 def _channel_cases(random: np.random.Generator) -> list[Case]:
     made = [
-        [[127.0, 1.0], [2.0, 254.0]],
+        [[127.0, -127.0], [254.0, 0.0]],
         [[1.0, -127.0], [-254.0, 2.0]],
         [[127.0, 0.0, 0.0], [0.0, 0.0, 0.0]],
-        [[1.0, 0.3], [0.2, 0.1]],
+        [[1.0, 0.3, 0.2], [0.1, 0.7, 0.6]],
     ]
     return [
         *((np.array(rows, F32),) for rows in made),
@@ -169,16 +169,20 @@ def _channel_truncated(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def _floored(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    return np.floor(divided(w, scale[:, None])).clip(-127, 127).astype(np.int8)
+    return (w // np.where(scale == 0, np.float32(np.inf), scale)[:, None]).clip(-127, 127).astype(np.int8)
 
 
 def _channel_half_up(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return np.floor(divided(w, scale[:, None]) + np.float32(0.5)).clip(-127, 127).astype(np.int8)
 
 
-def _cast_before_clipping(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
+def _never_clipped(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
     wrapped = np.rint(divided(w, scale[:, None])).astype(np.int64) % 256  # what the cast does on most machines
-    return wrapped.astype(np.uint8).view(np.int8).clip(-127, 127)
+    return wrapped.astype(np.uint8).view(np.int8)
+
+
+def _cast_before_clipping(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return _never_clipped(w, scale).clip(-127, 127)
 
 
 def _down_to_minus_128(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -241,11 +245,18 @@ QUANTIZE_PER_CHANNEL = Exercise(
             "1 where 0 is expected for 0.5",
         ),
         Mistake(
+            "never clipped",
+            _never_clipped,
+            "A weight may be longer than 127 steps, and an int8 that is given 128 wraps around to -128.",
+            "Put `.clip(-127, 127)` before the cast.",
+            "-128 where 127 is expected for 128 steps, and -56 for 200",
+        ),
+        Mistake(
             "cast before clipping",
             _cast_before_clipping,
             "An int8 that is given 200 wraps around to -56, and clipping comes too late to see it.",
             "Clip to [-127, 127] first and cast last.",
-            "a negative integer for a large positive weight",
+            "-127 where 127 is expected for 128 steps, and -56 for 200",
         ),
         Mistake(
             "clipped to -128",
@@ -290,7 +301,7 @@ def _dequantize_cases(random: np.random.Generator) -> list[Case]:
         ([[1, 2], [3, 4]], [1.0, 10.0]),
         ([[1, -1, 2], [0, 3, -3]], [0.5, 0.25]),
         ([[100, 127], [-127, -100]], [2.0, 2.0]),
-        ([[5, 6], [0, 0]], [1.0, 0.0]),
+        ([[5, 6, 7], [8, 9, 10], [0, 0, 0]], [1.0, 0.5, 0.0]),
     ]
     q = random.integers(-127, 128, (4, 16))
     return [

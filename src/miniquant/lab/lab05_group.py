@@ -7,19 +7,19 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import quantize
-from .by_hand import integer, nearest32
+from .by_hand import Pair, integer, nearest32
 from .engine import Case, Exercise, Mistake
 from .lab05_scale import exact, grouped, scales_oracle, slices
 from .steps import divided, rounded, to_int8
 
 F32 = np.float32
-Pair = tuple[np.ndarray, np.ndarray]
+Two = tuple[np.ndarray, np.ndarray]
 Rounding = Callable[[np.ndarray], np.ndarray]
 
 # ---- quantize_per_group ----------------------------------------------------------------------------------------------
 
 
-def quantize_per_group(w: np.ndarray, group_size: int) -> Pair:
+def quantize_per_group(w: np.ndarray, group_size: int) -> Two:
     """The reference: w (out, in) float32 -> q (out, in) int8 in [-7, 7], scale (out, in / group_size) float32."""
     values, scale = quantize.quantize_per_group(w, 4, group_size)
     return values, scale.astype(F32)
@@ -29,7 +29,7 @@ def _quantize_oracle(w: np.ndarray, group_size: int) -> Pair:
     scale = scales_oracle(w, group_size)
     rows = zip(w.tolist(), scale.tolist())
     q = [[integer(x, s, 7) for g, s in zip(slices(row, group_size), ss) for x in g] for row, ss in rows]
-    return np.array(q, np.int8), scale
+    return Pair(np.array(q, np.int8), scale)
 
 
 def _quantize_cases(random: np.random.Generator) -> list[Case]:
@@ -37,17 +37,20 @@ def _quantize_cases(random: np.random.Generator) -> list[Case]:
         (np.array([[7, 1, 70, 10]], F32), 2),
         (np.array([[7, 0.75, -0.75, -7]], F32), 2),
         (np.array([[7, 0.5, 1.5, 2.5], [-0.5, -1.5, -2.5, -7]], F32), 4),
-        (np.array([[1.0, 0.3571]], F32), 2),  # 2.4997 exact steps, 2.5003 rounded ones
+        (np.array([[1.0, 0.3571, 0.25, -1.0]], F32), 4),  # 2.4997 exact steps, 2.5003 rounded ones
         (np.arange(-16, 16, dtype=F32).reshape(4, 8), 4),
         (np.array([[1, 2, 0, 0], [1e-9, -1e-9, 3, 4]], F32), 2),
-        (np.array([[6e-7, -6e-7]], F32), 2),  # 1.44 of float16's smallest steps: the scale is rounded down by a third
+        (
+            np.array([[6e-7, -6e-7, 3e-7, 0.0], [0.0, 1.0, 2.0, 3.0]], F32),
+            4,
+        ),  # 1.44 of float16's smallest steps: the scale is rounded down by a third
         (random.normal(0, 0.02, (4, 64)).astype(F32), 16),
     ]
 
 
 def _pair(
     w: np.ndarray, group_size: int, whole: Callable[[np.ndarray], np.ndarray], scale: np.ndarray | None = None
-) -> Pair:
+) -> Two:
     """q = ``whole``(w / scale), right but for ``whole``, and the rounded scale."""
     scale = rounded(exact(w, group_size)) if scale is None else scale
     return whole(divided(grouped(w, group_size), scale[..., None])).reshape(w.shape), rounded(scale)
@@ -57,47 +60,52 @@ def _four(q: np.ndarray) -> np.ndarray:
     return to_int8(q, 7)
 
 
-def _scale_rounded_late(w: np.ndarray, group_size: int) -> Pair:
+def _scale_rounded_late(w: np.ndarray, group_size: int) -> Two:
     return _pair(w, group_size, _four, exact(w, group_size))
 
 
-def _scale_never_rounded(w: np.ndarray, group_size: int) -> Pair:
+def _scale_never_rounded(w: np.ndarray, group_size: int) -> Two:
     scale = exact(w, group_size)
     return _pair(w, group_size, _four, scale)[0], scale
 
 
-def _truncated(w: np.ndarray, group_size: int) -> Pair:
+def _truncated(w: np.ndarray, group_size: int) -> Two:
     return _pair(w, group_size, lambda q: q.clip(-7, 7).astype(np.int8))
 
 
-def _half_up(w: np.ndarray, group_size: int) -> Pair:
+def _half_up(w: np.ndarray, group_size: int) -> Two:
     return _pair(w, group_size, lambda q: np.floor(q + F32(0.5)).clip(-7, 7).astype(np.int8))
 
 
-def _down_to_minus_8(w: np.ndarray, group_size: int) -> Pair:
+def _down_to_minus_8(w: np.ndarray, group_size: int) -> Two:
     return _pair(w, group_size, lambda q: np.rint(q).clip(-8, 7).astype(np.int8))
 
 
-def _never_clipped(w: np.ndarray, group_size: int) -> Pair:
+def _never_clipped(w: np.ndarray, group_size: int) -> Two:
     return _pair(w, group_size, lambda q: np.rint(q).astype(np.int8))
 
 
-def _divided_by_zero(w: np.ndarray, group_size: int) -> Pair:
+def _divided_by_zero(w: np.ndarray, group_size: int) -> Two:
     scale = rounded(exact(w, group_size))
     return _four(grouped(w, group_size) / scale[..., None]).reshape(w.shape), scale
 
 
-def _left_in_groups(w: np.ndarray, group_size: int) -> Pair:
+def _left_in_groups(w: np.ndarray, group_size: int) -> Two:
     q, scale = _pair(w, group_size, _four)
     return grouped(q, group_size), scale
 
 
-def _put_back_transposed(w: np.ndarray, group_size: int) -> Pair:
+def _put_back_transposed(w: np.ndarray, group_size: int) -> Two:
     q, scale = _left_in_groups(w, group_size)
     return q.transpose(0, 2, 1).reshape(w.shape), scale
 
 
-def _scales_tiled(w: np.ndarray, group_size: int) -> Pair:
+def _not_spread(w: np.ndarray, group_size: int) -> Two:
+    scale = rounded(exact(w, group_size))
+    return to_int8(divided(w, scale), 7), scale
+
+
+def _scales_tiled(w: np.ndarray, group_size: int) -> Two:
     scale = rounded(exact(w, group_size))
     return _four(divided(w, np.tile(scale, group_size))), scale
 
@@ -183,6 +191,14 @@ QUANTIZE_PER_GROUP = Exercise(
             "the right integers in the wrong places",
         ),
         Mistake(
+            "scales not spread over their groups",
+            _not_spread,
+            "(out, in) / (out, groups) has no meaning for numpy: it wants a scale for each weight, or an axis of "
+            "length 1.",
+            "Divide the groups, of shape (out, groups, group_size), by `scale[..., None]`.",
+            "an error about operands that could not be broadcast together",
+        ),
+        Mistake(
             "scales in turns",
             _scales_tiled,
             "`np.tile` lays the scales out as a, b, a, b, and neighbours in a group need a, a, b, b.",
@@ -221,6 +237,14 @@ def _dequantize_cases(random: np.random.Generator) -> list[Case]:
 
 def _multiplied_in_turns(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
     return q * np.tile(scale, q.shape[1] // scale.shape[1])
+
+
+def _multiplied_unspread(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return q * scale
+
+
+def _repeated_without_an_axis(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    return q * np.repeat(scale, q.shape[1] // scale.shape[1])
 
 
 def _first_scale_only(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -266,6 +290,21 @@ DEQUANTIZE_PER_GROUP = Exercise(
             "`np.tile` lays the scales out as a, b, a, b, and neighbours in a group need a, a, b, b.",
             "Cut q into groups and multiply by `scale[..., None]`, or use `np.repeat` along axis 1.",
             "20.0 where 2.0 is expected",
+        ),
+        Mistake(
+            "scales not spread over their groups",
+            _multiplied_unspread,
+            "(out, in) * (out, groups) has no meaning for numpy: it wants a scale for each weight, or an axis of "
+            "length 1.",
+            "Cut q into groups, and multiply them by `scale[..., None]`.",
+            "an error about operands that could not be broadcast together, for every case",
+        ),
+        Mistake(
+            "repeated without an axis",
+            _repeated_without_an_axis,
+            "`np.repeat` without `axis` flattens the scales first, so those of all rows stand in one line.",
+            "Say `axis=1`.",
+            "an error about operands that could not be broadcast together, for more than one row",
         ),
         Mistake(
             "first scale of the row only",

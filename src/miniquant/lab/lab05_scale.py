@@ -42,7 +42,7 @@ def _bits_oracle(bits: int, group_size: int) -> float:
 
 
 def _bits_cases(random: np.random.Generator) -> list[Case]:
-    return [(4, 64), (4, 4), (8, 256), (4, 1), *((int(random.integers(2, 9)), 32 * int(k)) for k in (1, 3, 8))]
+    return [(4, 64), (4, 16), (8, 256), *((int(random.integers(2, 9)), 32 * int(k)) for k in (1, 3, 8))]
 
 
 BITS_PER_WEIGHT = Exercise(
@@ -124,7 +124,7 @@ def _scales_cases(random: np.random.Generator) -> list[Case]:
         (np.array([[7, 1, 2, 14], [21, 0, 0, 28]], F32), 2),
         (np.array([[1, -7, 2, -3], [0, 0, -14, 5]], F32), 2),
         (np.arange(32, dtype=F32).reshape(4, 8), 4),
-        (np.array([[1.0, 0.5], [0.3, 0.2]], F32), 1),
+        (np.array([[1.0, 0.5, 0.3, 0.2], [0.2, 0.7, 0.6, 0.1]], F32), 1),
         (random.normal(0, 0.02, (3, 12)).astype(F32), 4),
     ]
 

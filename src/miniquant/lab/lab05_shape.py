@@ -28,7 +28,6 @@ def _reshape_oracle(w: np.ndarray, group_size: int) -> np.ndarray:
 def _reshape_cases(random: np.random.Generator) -> list[Case]:
     return [
         (np.arange(32, dtype=F32).reshape(4, 8), 4),
-        (np.arange(8, dtype=F32).reshape(2, 4), 2),
         (np.arange(12, dtype=F32).reshape(2, 6), 2),
         (np.arange(24, dtype=F32).reshape(4, 6), 4),  # 6 weights do not divide into groups of 4
         (random.normal(size=(3, 12)).astype(F32), 3),
@@ -37,6 +36,10 @@ def _reshape_cases(random: np.random.Generator) -> list[Case]:
 
 def _groups_down_the_columns(w: np.ndarray, group_size: int) -> np.ndarray:
     return w.T.reshape(w.shape[1], -1, group_size)
+
+
+def _built_in_size(w: np.ndarray, group_size: int) -> np.ndarray:
+    return w.reshape(len(w), -1, 4)
 
 
 def _size_and_count_swapped(w: np.ndarray, group_size: int) -> np.ndarray:
@@ -81,28 +84,35 @@ GROUP_RESHAPE = Exercise(
             _groups_down_the_columns,
             "You transposed first, so a group holds weights of different rows, which belong to different outputs.",
             "Reshape w itself; neighbours in a row stay neighbours in a group.",
-            "[0, 8, 16, 24] where [0, 1, 2, 3] is expected",
+            "numbers from different rows side by side, such as [0, 8, 16, 24] in the toy of this page",
         ),
         Mistake(
             "size and count swapped",
             _size_and_count_swapped,
             "The number of groups and the size of a group changed places.",
             "The last axis is the weights of one group: its length is `group_size`.",
-            "the shape (4, 4, 2) where (4, 2, 4) is expected",
+            "the shape (2, 2, 3) where (2, 3, 2) is expected",
         ),
         Mistake(
             "every n-th weight",
             _every_nth,
             "The weights were dealt out like cards: the shape is right, and neighbours fell into different groups.",
             "Reshape straight to (out, groups, group_size), without a transpose.",
-            "[0, 2, 4, 6] where [0, 1, 2, 3] is expected",
+            "the right shape, and [0, 3] in a group where [0, 1] is expected",
         ),
         Mistake(
             "one long list of groups",
             _one_long_list,
             "`reshape(-1, group_size)` forgets which row a group came from, and lets groups run over a row's end.",
             "Keep the rows as the first of three axes.",
-            "the shape (8, 4) where (4, 2, 4) is expected",
+            "the shape (6, 2) where (2, 3, 2) is expected",
+        ),
+        Mistake(
+            "size of the toy built in",
+            _built_in_size,
+            "The 4 of the toy stands in your code, so other group sizes are cut in the same way.",
+            "Use the argument `group_size`.",
+            "right for the toy, and wrong for groups of 2 and 3",
         ),
         Mistake(
             "groups across rows",
@@ -137,7 +147,7 @@ def _ungroup_cases(random: np.random.Generator) -> list[Case]:
     return [
         (np.arange(32, dtype=F32).reshape(4, 2, 4),),
         (np.arange(12, dtype=F32).reshape(2, 3, 2),),
-        (np.arange(8, dtype=np.int8).reshape(2, 2, 2),),
+        (np.arange(24, dtype=np.int8).reshape(2, 3, 4),),
         (random.normal(size=(3, 4, 5)).astype(F32),),
     ]
 
@@ -156,6 +166,10 @@ def _side_by_side(groups: np.ndarray) -> np.ndarray:
 
 def _group_by_group(groups: np.ndarray) -> np.ndarray:
     return groups.transpose(1, 0, 2).reshape(len(groups), -1)
+
+
+def _built_in_shape(groups: np.ndarray) -> np.ndarray:
+    return groups.reshape(4, 8)
 
 
 def _flat(groups: np.ndarray) -> np.ndarray:
@@ -184,35 +198,42 @@ UNGROUP = Exercise(
             _interleaved,
             "You swapped the last two axes before the reshape, so the groups are shuffled into each other.",
             "Reshape without a transpose: what group_reshape did not move need not be moved back.",
-            "[0, 4, 1, 5] where [0, 1, 2, 3] is expected",
+            "the right shape, and [0, 2, 4, 1, 3, 5] where [0, 1, 2, 3, 4, 5] is expected",
         ),
         Mistake(
             "a row for each group",
             _a_row_for_each_group,
             "The groups stand one below the other, and the rows are gone.",
             "The first axis stays: `groups.shape[0]` rows.",
-            "the shape (8, 4) where (4, 8) is expected",
+            "the shape (6, 2) where (2, 6) is expected",
         ),
         Mistake(
             "rows side by side",
             _side_by_side,
             "`hstack` walks along the first axis, which is the rows, and set the rows next to each other.",
             "Join the last two axes with a reshape.",
-            "the shape (2, 16) where (4, 8) is expected",
+            "the shape (3, 4) where (2, 6) is expected",
         ),
         Mistake(
             "group by group",
             _group_by_group,
             "The first groups of all rows came first, then the second groups of all rows.",
             "Keep the axes in their order: row, group, weight.",
-            "[0, 1, 2, 3, 8, …] in the first row, where 4 should follow 3",
+            "[0, 1, 6, 7, 2, 3] in the first row, where 2 should follow 1",
         ),
         Mistake(
             "flattened",
             _flat,
             "All the axes became one.",
             "Keep the first axis: `groups.reshape(groups.shape[0], -1)`.",
-            "the shape (32,) where (4, 8) is expected",
+            "the shape (12,) where (2, 6) is expected",
+        ),
+        Mistake(
+            "shape of the toy built in",
+            _built_in_shape,
+            "The shape (4, 8) of the toy stands in your code, and other matrices do not fit it.",
+            "Take the number of rows from `groups.shape[0]`.",
+            "an error that something cannot be reshaped into (4, 8)",
         ),
     ),
 )
