@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import html
+import re
+
 from .engine import Exercise
 
 
@@ -20,4 +23,5 @@ def help_block(spec: Exercise, notebook: str) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    return f"<details>\n<summary>{title}</summary>\n\n{text}\n\n</details>"
+    summary = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(title, quote=False))  # no Markdown inside a summary
+    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
