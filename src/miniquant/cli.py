@@ -1,21 +1,188 @@
-"""The command line: ``miniquant progress`` for students, ``miniquant grade FOLDER`` for instructors."""
+"""The command line. GGUF-lite and GGUF alike: inspect, list, hexdump, export, verify, perplexity; progress and grade.
+
+Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
+stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
+"""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from . import __version__
 from .errors import MiniquantError
+
+if TYPE_CHECKING:
+    from .modelfile import Description
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="miniquant")
+@click.version_option(package_name="miniquant")
 def main() -> None:
-    """Tools of the miniquant lab."""
+    """Look into quantized model files, write them, and prove them right."""
+
+
+@main.command()
+@click.argument("file", type=FILE)
+@AS_JSON
+def inspect(file: Path, as_json: bool) -> None:
+    """What FILE is: version, architecture, types with their bytes, metadata, key tensors."""
+    from .modelfile import describe
+
+    found = describe(file)
+    if as_json:
+        types = {kind: {"tensors": count, "bytes": size} for kind, (count, size) in found.by_type().items()}
+        head = {"format": found.format, "version": found.version, "arch": found.architecture, "bytes": found.n_bytes}
+        counts = {"tensors": len(found.tensors), "kv": len(found.metadata), "alignment": found.alignment}
+        return _print_json({**head, **counts, "overhead": found.overhead, "types": types, "metadata": found.metadata})
+    _print_description(found)
+
+
+def _print_description(found: Description) -> None:
+    from .sizes import human
+
+    tag = f"[{found.format}]"
+    click.echo(
+        f"{tag} version={found.version} arch={found.architecture} tensors={len(found.tensors)} "
+        f"kv={len(found.metadata)} alignment={found.alignment}"
+    )
+    click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
+    click.echo(f"{tag} tensor types:")
+    for kind, (count, size) in found.by_type().items():
+        click.echo(f"  - {kind:>16}: {count:4} tensors, bytes={human(size)}")
+    click.echo(f"{tag} metadata:")
+    for key, value in found.metadata.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        click.echo(f"  - {key} = {text if len(text) <= 90 else text[:89] + '…'}")
+    click.echo(f"{tag} key tensors:")
+    for row in _key_tensors(found):
+        click.echo(f"  - {row.name}: {row.type} shape={row.shape}")
+
+
+def _key_tensors(found: Description) -> list[Any]:
+    """The embeddings, and whatever belongs to the first layer."""
+    first = [r for r in found.tensors if r.name.startswith(("blk.0.", "layers.0.")) and len(r.shape) == 2]
+    return [r for r in found.tensors if "emb" in r.name] + first
+
+
+@main.command(name="list")
+@click.argument("file", type=FILE)
+@AS_JSON
+def list_tensors(file: Path, as_json: bool) -> None:
+    """Every tensor of FILE: name, type, shape, place, bytes."""
+    from .modelfile import describe
+
+    found = describe(file)
+    if as_json:
+        return _print_json([vars(row) for row in found.tensors])
+    rows = [
+        (r.name, r.type, "×".join(map(str, r.shape)) or "scalar", str(r.offset), str(r.n_bytes)) for r in found.tensors
+    ]
+    _print_table(("name", "type", "shape", "offset", "bytes"), rows)
+
+
+@main.command()
+@click.argument("file", type=FILE)
+@click.option("--start", default=0, help="First byte; a negative one counts from the end.")
+@click.option("--length", default=256, show_default=True, help="How many bytes.")
+@click.option("--tensor", help="Begin at the data of this tensor.")
+def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
+    """The bytes of FILE, each with the name of its field."""
+    from .hexview import hexview
+    from .modelfile import describe
+
+    if tensor is not None:
+        places = {row.name: row.offset for row in describe(file).tensors}
+        if tensor not in places:
+            raise MiniquantError(f"no tensor {tensor!r} in {file}; miniquant list {file} shows the names")
+        start += places[tensor]
+    click.echo(repr(hexview(file, start, length)))
+
+
+@main.command()
+@click.argument("output", type=click.Path(path_type=Path))
+@click.option("--model", "source", type=FILE, help="A GGUF-lite or GGUF file of a MiniGPT; else the trained one.")
+@click.option("--preset", default="int4-small-embeddings", show_default=True, help="For .gguf-lite files.")
+@click.option("--type", "kind", default="Q8_0", show_default=True, help="For .gguf files: F32 F16 BF16 Q8_0 Q4_0 Q4_1.")
+def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
+    """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
+    from .export import Exporter, ExportFormat, ModelWeights
+    from .modelfile import load_any
+    from .sizes import human
+
+    if source:
+        model = load_any(source)
+    else:
+        from .pretrained import load_pretrained
+
+        model = load_pretrained()
+    if output.suffix == ".gguf-lite":
+        from .gguf_io import write_gguf_lite
+        from .schemes import preset as schemes
+
+        write_gguf_lite(output, model, schemes(preset, model))
+    elif output.suffix == ".gguf":
+        from .corpus import load_tokenizer
+        from .gguf.convert import write_minigpt
+
+        write_minigpt(output, model, load_tokenizer(), kind)
+    else:
+        known = ExportFormat.from_path(output)
+        if known is None:
+            raise MiniquantError(f"{output}: the extension says no format; use .gguf-lite, .gguf, .safetensors or .apr")
+        Exporter(output.parent).export(ModelWeights.from_model(model, "MiniGPT"), known, output.name)
+    click.echo(f"wrote {output}, {human(output.stat().st_size)}")
+
+
+@main.command()
+@click.argument("a", type=FILE)
+@click.argument("b", type=FILE)
+@click.option("--limit", default=1e-6, show_default=True, help="The largest error allowed.")
+@AS_JSON
+def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
+    """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
+    from .modelfile import weights_of
+    from .verify import beyond, tensor_errors
+
+    errors = tensor_errors(weights_of(a), weights_of(b))
+    wrong = beyond(errors, limit)
+    if as_json:
+        _print_json({"limit": limit, "beyond": wrong, "errors": errors})
+    else:
+        _print_table(
+            ("tensor", "max abs error", ""),
+            [(n, f"{e:.3g}", "too large" if n in wrong else "") for n, e in errors.items()],
+        )
+        click.echo(f"{len(errors) - len(wrong)} of {len(errors)} tensors within {limit:g}")
+    sys.exit(bool(wrong))
+
+
+@main.command()
+@click.argument("file", type=FILE)
+@click.option("--windows", default=None, type=click.IntRange(1), help="How many windows of text; all by default.")
+@click.option("--llamacpp", is_flag=True, help="Let llama.cpp compute it (GGUF files).")
+@AS_JSON
+def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -> None:
+    """Perplexity and bits per byte of the MiniGPT in FILE on the held-out topics, with standard errors."""
+    from . import corpus, evaluate
+
+    text = corpus.held_out_windows(limit=windows)
+    if llamacpp:
+        found = evaluate.evaluate_in_llamacpp(file, text, progress=not as_json)
+    else:
+        from .modelfile import load_any
+
+        found = evaluate.evaluate(load_any(file), text, progress=not as_json)
+    if as_json:
+        figures = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
+        return _print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
+    click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {len(text)} windows")
 
 
 @main.command()
@@ -28,23 +195,25 @@ def progress() -> None:
 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="base name of the CSV and JSON.")
-@click.option("--seconds", default=120.0, show_default=True, help="time for one notebook.")
-@click.option("--megabytes", default=4096, show_default=True, help="memory for one notebook.")
+@click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
+@click.option("--seconds", default=120.0, show_default=True, help="Time for one notebook.")
+@click.option("--megabytes", default=4096, show_default=True, help="Memory for one notebook.")
 def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
     """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb)."""
+    from collections import Counter
+
     from rich.console import Console
     from rich.progress import track
 
-    from .lab.grade import grade as run
+    from .lab.grade import grade as run_all
     from .lab.grade import write_results
 
     console = Console(stderr=True)
 
-    def bar(items, count):
+    def bar(items: Any, count: int) -> Any:
         return track(items, "grading", total=count, console=console)
 
-    results = run(folder, seconds, megabytes, bar)
+    results = run_all(folder, seconds, megabytes, bar)
     table, details = write_results(results, out)
     for result in results:
         states = Counter(answer["status"] for answer in result.answers.values())
@@ -53,10 +222,30 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
     click.echo(f"wrote {table} and {details}")
 
 
+def _print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+
+
+def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    """A rich table on a terminal; plain aligned columns where the output goes to a file or another program."""
+    if sys.stdout.isatty():
+        from rich import box
+        from rich.console import Console
+        from rich.table import Table
+
+        table = Table(*columns, box=box.SIMPLE_HEAD)
+        for row in rows:
+            table.add_row(*row)
+        return Console().print(table)
+    widths = [max(map(len, cells)) for cells in zip(columns, *rows)]
+    for row in (columns, *rows):
+        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+
+
 def run() -> None:
     """The entry point: a known error is one line and exit code 1, never a traceback."""
     try:
-        main(standalone_mode=True)
+        main()
     except (MiniquantError, OSError) as error:
         click.echo(f"miniquant: {error}", err=True)
         sys.exit(1)

@@ -8,6 +8,7 @@ pairs, which takes out most of the noise.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,3 +106,26 @@ def evaluate(
     return Quality(
         np.concatenate(nll), np.concatenate(kl) if kl else None, sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64)
     )
+
+
+@torch.no_grad()
+def evaluate_in_llamacpp(
+    path: str | os.PathLike[str],
+    windows: np.ndarray | None = None,
+    reference: MiniGPT | None = None,
+    progress: bool = False,
+) -> Quality:
+    """``evaluate``, with llama.cpp computing the logits from a GGUF file. Raises ``LlamaCppError`` if it refuses it."""
+    from .llamacpp import LlamaCpp
+
+    windows = corpus.held_out_windows() if windows is None else windows
+    sizes = corpus.token_bytes(corpus.load_tokenizer())
+    nll, kl = [], []
+    with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
+        for tokens in tqdm(windows, desc="llama.cpp", unit="window", disable=not progress):
+            logp = F.log_softmax(torch.from_numpy(llama.logits(tokens[:-1])).double(), dim=-1)  # (length, vocab)
+            nll.append(-logp.gather(-1, torch.from_numpy(tokens[1:, None])).mean().item())
+            if reference is not None:
+                logq = F.log_softmax(reference(torch.from_numpy(tokens[None, :-1]))[0].double(), dim=-1)
+                kl.append((logq.exp() * (logq - logp)).sum(-1).mean().item())
+    return Quality(np.array(nll), np.array(kl) if kl else None, sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64))

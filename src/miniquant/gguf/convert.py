@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ..errors import SchemeError
+from ..errors import MiniquantError, SchemeError
 from ..schemes import role_of
 from .blocks import CODECS, GGMLType
 from .metadata import Typed, ValueType
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
     from ..model import MiniGPT
+    from .read import GGUFFile
 
 FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "BF16": 32}  # llama.h, enum llama_ftype
 QUANTIZATION_VERSION = 2  # ggml.h, GGML_QNT_VERSION
@@ -115,6 +116,54 @@ def write_minigpt(
     types = gguf_types(model, kind, embedding)
     tensors = {gguf_name(name): (w.detach(), types[name]) for name, w in model.state_dict().items()}
     write_gguf(path, tensors, gguf_metadata(model, tokenizer, kind))
+
+
+def load_minigpt(file: GGUFFile) -> MiniGPT:
+    """Rebuild a MiniGPT from an open GGUF file of architecture ``gpt2``, in evaluation mode.
+
+    Raises ``MiniquantError`` if a key or a tensor is missing, has another shape, or has no place in a MiniGPT.
+    """
+    import torch
+
+    from ..model import MiniGPT, MiniGPTConfig
+
+    if file.metadata.get("general.architecture") != "gpt2":
+        raise MiniquantError(
+            f"the file's architecture is {file.metadata.get('general.architecture')!r}; expected 'gpt2'"
+        )
+    sizes = {}
+    for field, key in _CONFIG_KEYS.items():
+        if not isinstance(file.metadata.get(key), int | float):
+            raise MiniquantError(f"the metadata lacks the number {key}; the file does not describe a whole model")
+        sizes[field] = file.metadata[key]
+    vocabulary = file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file.tensors else 0
+    if sizes["n_layers"] > len(file.tensors) or not vocabulary:  # before anything of that size is built
+        raise MiniquantError(
+            f"{len(file.tensors)} tensors cannot make up this model; token_embd.weight and others are missing"
+        )
+    config = MiniGPTConfig(vocab_size=vocabulary, **sizes)
+    with torch.device("meta"):
+        expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    found = {name: info.shape for name, info in file.tensors.items()}
+    wanted = {gguf_name(name): shape for name, shape in expected.items()}
+    if found != wanted:
+        wrong = sorted(found.items() ^ wanted.items())[0][0]
+        raise MiniquantError(
+            f"tensor {wrong!r} has shape {found.get(wrong, 'missing')}, expected {wanted.get(wrong, 'no such tensor')}"
+        )
+    model = MiniGPT(config)
+    model.load_state_dict({name: torch.from_numpy(file.tensor(gguf_name(name))) for name in expected})
+    return model.eval()
+
+
+_CONFIG_KEYS = {
+    "context": "gpt2.context_length",
+    "d_model": "gpt2.embedding_length",
+    "n_layers": "gpt2.block_count",
+    "n_heads": "gpt2.attention.head_count",
+    "d_mlp": "gpt2.feed_forward_length",
+    "layer_norm_epsilon": "gpt2.attention.layer_norm_epsilon",
+}
 
 
 def _known(kind: str) -> str:

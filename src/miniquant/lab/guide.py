@@ -1,4 +1,4 @@
-"""Where a student stands: ``hint`` walks an exercise's ladder, one step a call; ``progress`` shows what is done. Text and HTML alike."""
+"""Where a student stands: ``hint`` walks an exercise's ladder, one step a call; ``progress`` shows what is done."""
 
 from __future__ import annotations
 
