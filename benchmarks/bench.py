@@ -129,7 +129,6 @@ try:
 except ImportError:  # Windows: then only what Python allocates is counted
     resource = None
 from miniquant import open_gguf_lite, write_gguf_lite
-from miniquant.schemes import SCHEMES
 
 def peak():  # of this process so far, in bytes
     unit = 1 if sys.platform == "darwin" else 1024

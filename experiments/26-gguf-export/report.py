@@ -74,7 +74,7 @@ def values(found: Findings) -> dict[str, str]:
         "shares": as_markdown(share_rows(sizes.by_dtype)),
         "staircase": as_markdown(staircase(found)),
         "perplexity": f"{found.quality['float'].perplexity}",
-        "held_out": f"≈ {windows} windows, text hash {corpus.text_hash(corpus.held_out_documents('topics'))}, "
+        "held_out": f"{windows} windows (≈), text hash {corpus.text_hash(corpus.held_out_documents('topics'))}, "
         f"Python {versions()['python']}",
     }
 
