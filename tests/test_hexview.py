@@ -55,11 +55,14 @@ def test_a_stretch_keeps_its_bytes_under_the_columns_of_the_whole():
 def test_each_run_of_bytes_says_where_it_is_what_it_is_and_what_it_holds():
     labels = [e.get("aria-label") for e in ET.fromstring(hexview(TOY).html).iter() if "mq-run" in e.get("class", "")]
     assert labels[0].startswith("bytes 0 to 3, header.magic = 0x474C4654 (")
-    assert any(
-        label.startswith("bytes 60 to 63, tensor 'w': values = [0, 0] to [0, 7]: 1, 2, -1, -8, 0") for label in labels
-    )
-    assert any(label.startswith("bytes 92 to 95, tensor 'b': values = [0]: 1 (") for label in labels)
-    assert any(label.startswith("byte 32, tensor 'w': dtype = 3 (Q4_PER_GROUP_64) (") for label in labels)
+    for expected in (
+        "byte 32, tensor 'w': dtype = 3 (Q4_PER_GROUP_64) (",
+        "bytes 60 to 63, tensor 'w': values = [0, 0] to [0, 7]: 1, 2, -1, -8, 0, 0, 0, 0 (",
+        "bytes 64 to 79, tensor 'w': values = [0, 8] to [0, 39]: 0, ",
+        "bytes 92 to 95, tensor 'b': values = [0]: 1 (",
+        "bytes 96 to 99, tensor 'b': values = [1]: -2 (",
+    ):
+        assert any(label.startswith(expected) for label in labels), expected
 
 
 # ---- diff ------------------------------------------------------------------------------------------------------------

@@ -59,8 +59,9 @@ def test_the_ribbon_counts_every_byte_and_draws_to_scale(toy):
             "the file               100  100.00 %",
         ]
     )
-    rects = [(float(r.get("x")), float(r.get("width"))) for r in ET.fromstring(picture.html).iter("rect")]
-    assert rects == [(0, 160), (160, 40), (200, 380), (580, 20), (600, 320), (920, 80)]
+    rects = [[float(r.get(key)) for key in ("x", "width", "height")] for r in ET.fromstring(picture.html).iter("rect")]
+    assert [r[:2] for r in rects] == [[0, 160], [160, 40], [200, 380], [580, 20], [600, 320], [920, 80]]
+    assert rects[3][2] < rects[4][2], "scales are short, whatever the colour"
     titles = [t.text for t in ET.fromstring(picture.html).iter("title")]
     assert titles[4] == "tensor 'w', Q4: bytes 60 to 91, 32 in all"
 
@@ -143,7 +144,7 @@ def pictures(path):
 
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
-    path = tmp_path_factory.mktemp("drawn") / "m.gguf-lite"
+    path = tmp_path_factory.mktemp("drawn") / "it's & <b>.gguf-lite"
     model = random_model(0, SMALL)
     write(path, model, preset("int4-small-embeddings", model))
     return pictures(path)

@@ -179,6 +179,8 @@ def test_bars_of_roles_add_up_to_the_file_and_end_in_the_ratio(figures, paths, m
     for row, path in enumerate(paths.values(), start=1):
         widths = [p.get_width() for p in bars if p.get_y() < row < p.get_y() + p.get_height()]
         assert sum(widths) == pytest.approx(file_sizes(path).total / 1e6)
+        lefts = [p.get_x() for p in bars if p.get_y() < row < p.get_y() + p.get_height()]
+        assert lefts == pytest.approx([sum(widths[:i]) for i in range(len(widths))])
         ratio = torch_save_size(model) / file_sizes(path).total
         assert any(t.startswith(f"{ratio:.2f}×") for t in texts(figures["size_bars"]))
     assert ax.lines[-1].get_xdata()[0] == pytest.approx(torch_save_size(model) / 3 / 1e6)
