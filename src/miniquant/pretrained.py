@@ -74,8 +74,11 @@ def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
         dims = {name: tuple(info.dims) for name, info in file.tensors.items()}
     if config.n_layers > len(dims):  # before anything of that size is built
         raise MiniquantError(f"{os.fsdecode(path)}: {len(dims)} tensors cannot make up {config.n_layers} layers")
-    with torch.device("meta"):
-        expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    try:
+        with torch.device("meta"):
+            expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    except RuntimeError as error:  # sizes that overflow
+        raise MiniquantError(f"{os.fsdecode(path)}: no file holds a model of {config}") from error
     if dims != expected:
         wrong = sorted(dims.items() ^ expected.items())[0][0]
         raise MiniquantError(
