@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import json
 import os
 import re
 import sys
@@ -74,7 +75,12 @@ def student(source: NotebookNode) -> NotebookNode:
 def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
     """Run every cell in ``folder``, as a student and nbval would; an error stops with its cell."""
     client = NotebookClient(
-        notebook, timeout=600, kernel_name="python3", record_timing=False, resources={"metadata": {"path": str(folder)}}
+        notebook,
+        timeout=600,
+        kernel_name="python3",
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
     )
     client.execute()
     notebook.metadata = nbformat.from_dict(METADATA)
@@ -83,7 +89,7 @@ def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
 
 def skeleton(notebook: NotebookNode) -> list[tuple[str, str, str, str]]:
     """What must be equal between a stored notebook and its regeneration: everything except outputs."""
-    return [(c.id, c.cell_type, c.source, repr(sorted(c.metadata.items()))) for c in notebook.cells]
+    return [(c.id, c.cell_type, c.source, json.dumps(c.metadata, sort_keys=True)) for c in notebook.cells]
 
 
 def differences() -> list[str]:

@@ -110,7 +110,7 @@ ABSMAX_SCALE = Exercise(
             "An int8 reaches down to -128 but up to 127 only, so a positive absmax divided by 128 steps lands on 128, "
             "which does not exist.",
             "Divide by 127, the number of steps on either side of zero.",
-            "a scale that is a little too small: 0.992 where 1.0 is expected",
+            "a scale that is a little too small: 1.984375 where 2.0 is expected",
         ),
         Mistake(
             "divided by 255",

@@ -124,7 +124,7 @@ QUANTIZE_PER_GROUP = Exercise(
         "With `groups` of shape (out, groups, group_size), divide by `scale[..., None]`, infinite where the scale is "
         "0; then `np.rint`, `.clip(-7, 7)`, `.astype(np.int8)`, `ungroup`.",
     ),
-    why="sixteen levels a weight, and the model still speaks: this is the arithmetic behind every 4-bit file.",
+    why="fifteen levels for a weight, and the model still speaks: this is the arithmetic behind every 4-bit file.",
     mistakes=(
         Mistake(
             "scale rounded late",
