@@ -77,12 +77,20 @@ def kind(value: Any) -> str:
 
 
 def short(value: Any, limit: int = 300) -> str:
-    """A value on one line, cut if it is long."""
+    """A value on one line, cut if it is long.
+
+    >>> short(b"a=b"), short(bytes([1, 2])), short({"w": np.zeros((2, 64)), "n": 2})
+    ("b'a=b' (3 bytes)", '01 02 (2 bytes)', "{'w': float64 array of shape (2, 64), 'n': 2}")
+    """
     if is_torch(value):
         value = value.detach().numpy()
     if isinstance(value, bytes):
-        text = value[:48].hex(" ") + (" …" if len(value) > 48 else "")
-        return f"{text} ({len(value)} bytes)"
+        text = repr(value[:48]) if _is_text(value) else value[:48].hex(" ")
+        return f"{text}{' …' if len(value) > 48 else ''} ({len(value)} bytes)"
+    if isinstance(value, dict) and any(isinstance(part, np.ndarray) for part in value.values()):
+        parts = [f"{key!r}: {kind(part) if np.size(part) > 8 else short(part)}" for key, part in value.items()]
+        text = "{" + ", ".join(parts) + "}"
+        return text if len(text) <= limit else text[: limit - 1] + "…"
     if isinstance(value, np.ndarray):
         if value.size > 40:
             return f"{kind(value)} beginning {_plain(value.reshape(-1)[:8])}"
@@ -90,14 +98,24 @@ def short(value: Any, limit: int = 300) -> str:
     if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
         names = [f"{name} = " for name in getattr(value, "_fields", [])] or [""] * len(value)
         return f"({', '.join(name + short(part, limit) for name, part in zip(names, value))})"
-    text = str(value) if isinstance(value, np.generic) else repr(value)
+    if isinstance(value, dict) and any(isinstance(part, np.ndarray) or is_torch(part) for part in value.values()):
+        text = "{" + ", ".join(f"{key!r}: {short(part, limit)}" for key, part in value.items()) + "}"
+    else:
+        text = str(value) if isinstance(value, np.generic) else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
+def _is_text(data: bytes) -> bool:
+    """Whether bytes are better read as text: no control characters but newlines, and mostly ASCII."""
+    return all(byte == 10 or byte >= 32 for byte in data) and 4 * sum(byte < 127 for byte in data) >= 3 * len(data) > 0
+
+
 def _plain(array: np.ndarray) -> str:
-    """The numbers with the digits that their type has, and no more: 0.1, not 0.10000000149011612."""
+    """The numbers with the digits that their type has: 0.1, not 0.10000000149011612; bytes in hexadecimal."""
     if array.ndim:
         return f"[{', '.join(_plain(part) for part in array)}]"
+    if array.dtype == np.uint8:
+        return f"0x{int(array):02x}"
     return str(array[()]) if np.issubdtype(array.dtype, np.number) else repr(array.item())
 
 
@@ -109,7 +127,8 @@ def _array_difference(expected: np.ndarray, got: np.ndarray, tolerance: float) -
     if expected.size == 0:
         return None
     floating = np.issubdtype(expected.dtype, np.floating)
-    wide_expected, wide_got = (expected.astype(float), got.astype(float)) if floating else (expected, got)
+    with np.errstate(invalid="ignore"):  # a signalling NaN, as bytes read in the wrong place may be
+        wide_expected, wide_got = (expected.astype(float), got.astype(float)) if floating else (expected, got)
     if floating and (np.isnan(wide_got) & ~np.isnan(wide_expected)).any():
         at = np.argwhere(np.isnan(wide_got) & ~np.isnan(wide_expected))[0]
         return Difference(f"the element {at.tolist()} is not a number (NaN)", _number(expected, at), "nan")
@@ -139,14 +158,25 @@ def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Diffe
         return None
     common = min(len(expected), len(got))
     at = next((i for i in range(common) if expected[i] != got[i]), common)
-    field = next((f"{n} (bytes {a} to {b - 1})" for n, a, b in fields or [] if a <= at < b), "")
-    where = f", in {field}" if field else ""
+    field = next((f"{n} ({_span(a, min(b, len(expected)))})" for n, a, b in fields or [] if a <= at < b), "")
+    where = f", in {field}" if field and at < len(expected) else ""
+    lengths = "" if len(expected) == len(got) else f"; {len(got)} bytes found in all, {len(expected)} expected"
+    both = [_around(b, at) for b in (expected, got)]
     if at == common:
-        what = f"the bytes are {'too few' if len(got) < len(expected) else 'too many'}; the first {at} agree{where}"
-        return Difference(what, f"{len(expected)} bytes", f"{len(got)} bytes")
-    start = max(0, at - 4)
-    both = [f"… {b[start : at + 8].hex(' ')} …" if len(b) > 12 else b.hex(" ") for b in (expected, got)]
-    return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found", *both)
+        what = f"the bytes end too early{where}" if at == len(got) else f"there are bytes behind the end{where}"
+        return Difference(f"{what}: the first {at} agree{lengths}", *both)
+    return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found{lengths}", *both)
+
+
+def _span(start: int, end: int) -> str:
+    return f"byte {start}" if end == start + 1 else f"bytes {start} to {end - 1}"
+
+
+def _around(data: bytes, at: int) -> str:
+    """The bytes near ``at``, all of them if they are few; "…" where something is left out, "(end)" where nothing is."""
+    start, end = (0, len(data)) if len(data) <= 16 else (max(0, at - 4), at + 8)
+    shown = data[start:end].hex(" ") or "nothing"
+    return f"{'… ' if start else ''}{shown}{' …' if end < len(data) else ' (end)' if start else ''}"
 
 
 def _text_difference(expected: str, got: str) -> Difference | None:
@@ -187,6 +217,10 @@ def _sequence_difference(expected: list | tuple, got: Any, tolerance: float) -> 
     return None
 
 
+def _with_kind(value: Any) -> str:
+    return f"{short(value)} ({kind(value)})" if not isinstance(value, np.ndarray) else short(value)
+
+
 def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference | None:
     if isinstance(got, np.ndarray) and got.ndim == 0:
         got = got[()]  # an array without axes is a number
@@ -199,7 +233,7 @@ def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference 
     else:
         alike = isinstance(got, type(expected))
     if not alike:
-        return Difference("the type differs", f"{short(expected)} ({kind(expected)})", f"{short(got)} ({kind(got)})")
+        return Difference("the type differs", _with_kind(expected), _with_kind(got))
     if isinstance(expected, Real) and not isinstance(expected, bool):
         if math.isnan(expected) and math.isnan(got):
             return None

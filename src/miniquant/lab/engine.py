@@ -237,11 +237,13 @@ def _problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) ->
     if expected.error:  # the case is bad input, and refusing it is the right answer
         if isinstance(outcome.error, type(expected.error)):
             return None
-        got = f"{type(outcome.error).__name__}: {outcome.error}" if outcome.error else short(outcome.result)
-        return Difference("this input must be refused", _expectation(expected), got)
+        got = _named(outcome.error) if outcome.error else short(outcome.result)
+        what = f"this input must be refused with a {type(expected.error).__name__}"
+        return Difference(what, _expectation(expected), got)
     if outcome.error:
-        got = f"{type(outcome.error).__name__}: {outcome.error}"
-        return Difference("your function raised an error", short(expected.result), got)
+        refused = isinstance(outcome.error, MiniquantError)
+        what = "your function refuses good input" if refused else "your function raised an error"
+        return Difference(what, short(expected.result), _named(outcome.error))
     if outcome.result is None and outcome.printed and expected.result is not None:
         return Difference("your function prints its answer; it must return it", short(expected.result), "None")
     fields = spec.fields(*case) if spec.fields else None
@@ -315,7 +317,8 @@ def _shares_memory(result: Any, argument: Any) -> bool:
 
 
 def _size(case: Case) -> int:
-    return len(repr(case)) + sum(getattr(part, "size", 0) for part in case if isinstance(part, np.ndarray))
+    lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]
+    return sum(lengths) + sum(part.size for part in case if isinstance(part, np.ndarray))
 
 
 def _describe_case(spec: Exercise, case: Case) -> str:
@@ -324,9 +327,14 @@ def _describe_case(spec: Exercise, case: Case) -> str:
 
 
 def _expectation(expected: Outcome) -> str:
-    if not expected.error:
-        return short(expected.result)
-    return f"{type(expected.error).__name__}" + (f": {expected.error}" if str(expected.error) else "")
+    return _named(expected.error) if expected.error else short(expected.result)
+
+
+def _named(error: BaseException) -> str:
+    """``ValueError: …``, or the type alone if the error says nothing; ``struct.error`` rather than ``error``."""
+    name = type(error).__name__
+    name = f"{type(error).__module__}.{name}" if name == "error" else name
+    return f"{name}: {error}" if str(error) else name
 
 
 def _note(outcome: Outcome) -> str:

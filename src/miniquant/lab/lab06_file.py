@@ -87,9 +87,9 @@ def file_fields(path: object, state: dict, schemes: dict, metadata: dict) -> Fie
         fields += _moved(parts, at, f"descriptor of {name!r}: ")
         at += parts[-1][2]
     ends = [*list(offsets.values())[1:], 1 << 62]
-    kinds = ("float32", "float16", "scales, then int8 values", "scales, then nibbles")
+    kinds = ("float32", "float16", "scales then int8 values", "scales then nibbles")
     for (name, start), end in zip(offsets.items(), ends):
-        fields.append((f"data of {name!r} ({kinds[dtypes[name]]})", at + start, at + end))
+        fields.append((f"data of {name!r}: {kinds[dtypes[name]]}", at + start, at + end))
     return fields
 
 
@@ -114,8 +114,9 @@ def observe(function: Any, case: Case) -> Any:
             result = function(path, *rest)
         except ValueError as error:
             if path.exists() and path.read_bytes() != before:
-                what = f"the call is refused, and yet the file is touched: {path.stat().st_size} bytes stand there"
-                raise Finding(f"{what}; plan everything before you open it", f"{type(error).__name__}") from error
+                was = "in place of the old one" if before else "where none was"
+                what = f"your function refuses the call, and leaves a file behind {was}"
+                raise Finding(what, "a refusal, and a file") from error
             raise
         if not path.exists():
             raise Finding("no file stands at the path after the call", f"your function returned {kind(result)}")
@@ -197,7 +198,7 @@ WRITE_FILE = Exercise(
     name="write_file",
     lab="06",
     goal="Join your functions into the whole writer: plan everything, then write the four parts in their order.",
-    minutes=7,
+    minutes=6,
     difficulty="stretch",
     reference=write_file,
     oracle=file_oracle,
@@ -266,7 +267,7 @@ WRITE_FILE = Exercise(
             _opened_first,
             "Opening with `wb` empties the file at once, and if a scheme is refused after that, the old file is gone.",
             "Make the whole plan first, and open the file last.",
-            "the file is touched although the call is refused",
+            "the call refused, and a file left behind",
         ),
         Mistake(
             "appended",

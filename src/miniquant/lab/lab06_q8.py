@@ -60,7 +60,7 @@ def _q8_parts(w: np.ndarray, qmax: int = 127, over: float = 127, axis: int | Non
 
 def _q8(w: np.ndarray, form: str = "<f2", values_first: bool = False, add: int = 0, **how) -> bytes:
     scale, values = _q8_parts(w, **how)
-    parts = [scale.astype(form).tobytes(), (values + add).astype(np.uint8).tobytes()]
+    parts = [scale.astype(form).tobytes(), (values.astype(np.int16) + add).astype(np.uint8).tobytes()]
     return b"".join(reversed(parts) if values_first else parts)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +13,27 @@ from .engine import Case, Exercise, Mistake
 from .lab06_descriptor import descriptor_oracle
 from .lab07_header import number
 
-Descriptor = tuple[str, tuple[int, ...], int, int]
+
+class Descriptor(NamedTuple):
+    """The fields of a descriptor; a plain tuple is as good."""
+
+    name: str
+    dims: tuple[int, ...]
+    dtype: int
+    offset: int
+
+
+class Parsed(NamedTuple):
+    """A descriptor and the position behind it."""
+
+    descriptor: Descriptor
+    next: int
+
 
 # ---- parse_descriptor ------------------------------------------------------------------------------------------------
 
 
-def parse_descriptor(data: bytes, position: int) -> tuple[Descriptor, int]:
+def parse_descriptor(data: bytes, position: int) -> tuple:
     """The reference: one descriptor that begins at ``position`` -> ((name, dims, dtype, offset), the next position)."""
 
     def take(form: str) -> tuple[int, ...]:
@@ -40,7 +56,7 @@ def parse_descriptor(data: bytes, position: int) -> tuple[Descriptor, int]:
         raise FormatError(f"the name is not valid UTF-8 ({error.reason})", field="descriptor: name") from None
 
 
-def parse_descriptor_oracle(data: bytes, position: int) -> tuple[Descriptor, int]:
+def parse_descriptor_oracle(data: bytes, position: int) -> Parsed:
     """Takes bytes from the front of a list, and fails when it is empty."""
     left = list(data[position:])
 
@@ -55,7 +71,7 @@ def parse_descriptor_oracle(data: bytes, position: int) -> tuple[Descriptor, int
     if dtype not in (0, 1, 2, 3):
         raise FormatError(f"no dtype has the code {dtype}")
     try:
-        return (str(name, "utf-8"), dims, dtype, offset), len(data) - len(left)
+        return Parsed(Descriptor(str(name, "utf-8"), dims, dtype, offset), len(data) - len(left))
     except UnicodeDecodeError:
         raise FormatError(f"the name {name.hex(' ')} is no UTF-8") from None
 
@@ -93,7 +109,7 @@ def _parsed(
     code="utf-8",
     wrap=True,
     characters=False,
-) -> tuple[Descriptor, int]:
+) -> tuple:
     """Right unless told otherwise; each switch is a mistake."""
 
     def take(form: str) -> tuple[int, ...]:
@@ -113,7 +129,9 @@ def _parsed(
         try:
             name = data[position : position + length].decode(code)
         except UnicodeDecodeError:
-            raise (FormatError("refused") if wrap else UnicodeError("refused")) from None
+            if not wrap:
+                raise
+            raise FormatError("refused") from None
         position += length
     (count,) = take(n_dims)
     dims = take(f"{count}{dim}")
@@ -123,17 +141,17 @@ def _parsed(
     return (name, dims, dtype, offset), position
 
 
-def _reversed_dims(data: bytes, position: int) -> tuple[Descriptor, int]:
+def _reversed_dims(data: bytes, position: int) -> tuple:
     (name, dims, dtype, offset), position = _parsed(data, position)
     return (name, dims[::-1], dtype, offset), position
 
 
-def _length_returned(data: bytes, position: int) -> tuple[Descriptor, int]:
+def _length_returned(data: bytes, position: int) -> tuple:
     found, end = _parsed(data, position)
     return found, end - position
 
 
-def _from_the_start(data: bytes, position: int) -> tuple[Descriptor, int]:
+def _from_the_start(data: bytes, position: int) -> tuple:
     return _parsed(data, 0)
 
 

@@ -147,11 +147,13 @@ def _read_cases(random: np.random.Generator) -> list[Case]:
         toy_file("one Q8 tensor (2, 4)", {"q8": q8}, b""),
         toy_file("one Q4 tensor (2, 64)", {"q4": q4}),
         toy_file("a tensor of each dtype, and a scalar", every, "name=café".encode()),
-        toy_file("data in another order than the descriptors", {"w": w, "q8": q8}, data_order=["q8", "w"]),
-        toy_file("five bytes of padding before each tensor", {"w": w, "q8": q8, "half": half}, gap=5),
+        toy_file("w (2, 3), then q8 (2, 4); their data in the other order", {"w": w, "q8": q8}, data_order=["q8", "w"]),
+        toy_file(
+            "w (2, 3), q8 (2, 4), half (3,); 5 bytes of padding before each", {"w": w, "q8": q8, "half": half}, gap=5
+        ),
         ToyFile("a tensor w (2, 3) and 40 bytes of padding behind it", data + b"\xee" * 40),
         toy_file("no tensors", {}),
-        toy_file("random weights", drawn),
+        toy_file("a Q4 tensor q4 (2, 192) and an F32 tensor f32 (5,), random", drawn),
     ]
     return [*((file,) for file in good), *((ToyFile(title, broken),) for title, broken in bad.items())]
 
@@ -196,7 +198,7 @@ READ_FILE = Exercise(
     name="read_file",
     lab="07",
     goal="Join your functions into the whole reader: a path in, a dict of float32 arrays out, or FormatError.",
-    minutes=8,
+    minutes=7,
     difficulty="stretch",
     reference=read_file,
     oracle=read_file_oracle,

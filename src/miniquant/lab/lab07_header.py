@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,6 +30,13 @@ def parse_header(data: bytes) -> tuple[int, int]:
     return n_tensors, metadata_len
 
 
+class Counts(NamedTuple):
+    """What a header announces."""
+
+    n_tensors: int
+    metadata_len: int
+
+
 def number(data: bytes) -> int:
     """Little-endian by hand: each byte is a digit to the base 256, the smallest first.
 
@@ -38,7 +46,7 @@ def number(data: bytes) -> int:
     return sum(byte * 256**place for place, byte in enumerate(data))
 
 
-def parse_header_oracle(data: bytes) -> tuple[int, int]:
+def parse_header_oracle(data: bytes) -> Counts:
     """Compares the first eight bytes with what they must be; no ``struct``."""
     if len(data) < 16:
         raise FormatError(f"{len(data)} bytes are no header, which has 16")
@@ -49,7 +57,7 @@ def parse_header_oracle(data: bytes) -> tuple[int, int]:
     rest = len(data) - 16
     if number(data[12:16]) > rest:
         raise FormatError(f"{number(data[12:16])} bytes of metadata are announced, and {rest} follow")
-    return number(data[8:12]), number(data[12:16])
+    return Counts(number(data[8:12]), number(data[12:16]))
 
 
 def _header_cases(random: np.random.Generator) -> list[Case]:
@@ -102,7 +110,7 @@ PARSE_HEADER = Exercise(
     name="parse_header",
     lab="07",
     goal="Read the 16 bytes of the header, and raise FormatError for anything that is no GGUF-lite file of version 1.",
-    minutes=5,
+    minutes=4,
     difficulty="warm-up",
     reference=parse_header,
     oracle=parse_header_oracle,

@@ -50,6 +50,11 @@ def unpacked(packed: np.ndarray, low: Any = _signed, high: Any = _signed) -> np.
     return joined(low(packed & 0x0F), high(packed >> 4))
 
 
+def _sign_and_magnitude(nibble: np.ndarray) -> np.ndarray:
+    size = (nibble & 7).astype(np.int8)
+    return np.where(nibble >= 8, -size, size)
+
+
 def swapped(packed: np.ndarray) -> np.ndarray:
     """The even index from the high nibble."""
     return joined(_signed(packed >> 4), _signed(packed & 0x0F))
@@ -85,7 +90,7 @@ UNPACK_INT4 = Exercise(
         "Make an empty int8 array twice as wide, and fill `out[..., 0::2]` with the low nibbles and `out[..., 1::2]` "
         "with the high ones; `np.where(n >= 8, n - 16, n)` restores a sign.",
     ),
-    why="a sign that is lost here turns half of all negative weights into large positive ones, and no error is raised.",
+    why="a sign that is lost here turns every negative weight into a large positive one, and nothing complains.",
     mistakes=(
         Mistake(
             "sign not restored",
@@ -131,7 +136,7 @@ UNPACK_INT4 = Exercise(
         ),
         Mistake(
             "sign and magnitude",
-            partial(unpacked, *[lambda n: np.where(n >= 8, -(n & 7).astype(np.int8), n).astype(np.int8)] * 2),
+            partial(unpacked, low=_sign_and_magnitude, high=_sign_and_magnitude),
             "You took the top bit for a minus sign and the other three for the number, and the format has two's "
             "complement: `1111` is -1.",
             "Subtract 16 where the nibble is 8 or more.",
