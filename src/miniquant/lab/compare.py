@@ -95,13 +95,10 @@ def short(value: Any, limit: int = 300) -> str:
         if value.size > 40:
             return f"{kind(value)} beginning {_plain(value.reshape(-1)[:8])}"
         return f"{_plain(value)} ({value.dtype}, shape {value.shape})"
-    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
+    if isinstance(value, tuple) and (hasattr(value, "_fields") or any(isinstance(part, np.ndarray) for part in value)):
         names = [f"{name} = " for name in getattr(value, "_fields", [])] or [""] * len(value)
         return f"({', '.join(name + short(part, limit) for name, part in zip(names, value))})"
-    if isinstance(value, dict) and any(isinstance(part, np.ndarray) or is_torch(part) for part in value.values()):
-        text = "{" + ", ".join(f"{key!r}: {short(part, limit)}" for key, part in value.items()) + "}"
-    else:
-        text = str(value) if isinstance(value, np.generic) else repr(value)
+    text = str(value) if isinstance(value, np.generic) else repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -207,18 +204,24 @@ def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference |
 def _sequence_difference(expected: list | tuple, got: Any, tolerance: float) -> Difference | None:
     wanted = list if isinstance(expected, list) else tuple
     if not isinstance(got, wanted):
-        return Difference("the type differs", kind(expected), kind(got))
+        return Difference("the type differs", _with_kind(expected), _with_kind(got))
     if len(expected) != len(got):
         return Difference("the number of items differs", short(expected), short(got))
     for index, (a, b) in enumerate(zip(expected, got)):
         if found := difference(a, b, tolerance):
             where = f"in {expected._fields[index]}" if hasattr(expected, "_fields") else f"at item {index}"
+            if found.what == "the value differs" and len(expected) <= 8:  # few enough to be read as a whole
+                return Difference(f"{where}: {found.what}", short(expected), short(got))
             return Difference(f"{where}: {found.what}", found.expected, found.got)
     return None
 
 
 def _with_kind(value: Any) -> str:
-    return f"{short(value)} ({kind(value)})" if not isinstance(value, np.ndarray) else short(value)
+    """A value and its type, each said once; of a long list or dict, only the type."""
+    if isinstance(value, np.ndarray):
+        return short(value)
+    text = short(value)
+    return kind(value) if text.endswith("…") else f"{text} ({kind(value)})"
 
 
 def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference | None:

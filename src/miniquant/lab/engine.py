@@ -14,7 +14,7 @@ import io
 import os
 import traceback
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
@@ -355,11 +355,11 @@ def _trace(error: BaseException, function: Callable[..., Any]) -> str:
 
 
 @functools.cache
-def exercises() -> dict[str, Exercise]:
-    """Every exercise by name, in the order of the labs."""
+def exercises() -> Mapping[str, Exercise]:
+    """Every exercise by name, in the order of the labs; a lab is loaded when it is needed."""
     from . import catalogue
 
-    return catalogue.load()
+    return catalogue.Catalogue()
 
 
 def find(name: str) -> Exercise:

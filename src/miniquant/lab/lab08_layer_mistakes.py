@@ -76,15 +76,15 @@ LAYER_OUTPUTS = (
         "not detached",
         lambda model, tokens: _capture(model, tokens, _tracked),
         "The stored outputs keep the whole graph for the backward pass alive, and `.numpy()` refuses them.",
-        "Store `output.detach().clone()`, or run the model under `torch.no_grad()`.",
-        "names at key `'outputs that still track gradients'`",
+        "Detach every output, and what `model(tokens)` returns too; or run the model under `torch.no_grad()`.",
+        "`some of the tensors that you return still track gradients`",
     ),
     Mistake(
         "hooks left on the model",
         lambda model, tokens: _capture(model, tokens, _clone, remove=False),
         "The hooks are still registered, and every later pass of this model runs them again and fills your old dict.",
         "Keep the handles and call `.remove()` on each; in a `finally`, so that an error does not leave them behind.",
-        "a number at key `'hooks left on'` where 0 is expected",
+        "`after your function has returned, its hooks are still on the model`",
     ),
     Mistake(
         "inputs instead of outputs",
@@ -136,6 +136,11 @@ def _last_only(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[st
     return {"logits": _by_layer(expected, found, tokens, _worst)["logits"]}
 
 
+def _by_tensor(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
+    one, two = _capture(expected, tokens, _clone), _capture(found, tokens, _clone)
+    return {name: (one[name] - two[name]).abs().max() for name in one}
+
+
 def _once_removed(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[str, float]:
     errors = _by_layer(expected, found, tokens, _worst)
     return {name: error for name, error in errors.items() if not error <= 0}
@@ -155,6 +160,27 @@ LAYER_ERRORS = (
         "Both passes ran the same model, and a model always agrees with itself.",
         "Give the second pass `found`.",
         "zeros everywhere, even where a weight was changed",
+    ),
+    Mistake(
+        "one number for the whole model",
+        lambda expected, found, tokens: max(_by_layer(expected, found, tokens, _worst).values()),
+        "The largest error of all layers was returned, and it cannot say where the damage begins.",
+        "Return a dict with one error for each layer.",
+        "`the type differs`, with a number on your side",
+    ),
+    Mistake(
+        "tensors instead of floats",
+        lambda expected, found, tokens: _by_tensor(expected, found, tokens),
+        "The maximum of a torch tensor is a tensor again, with one number in it.",
+        "Wrap it in `float(...)`, or convert both sides with `np.asarray(x, np.float64)` in `max_abs_error`.",
+        "`torch tensor of shape ()` where a float is expected",
+    ),
+    Mistake(
+        "layers in another order",
+        lambda expected, found, tokens: dict(sorted(_by_layer(expected, found, tokens, _worst).items())),
+        "The names went through `sorted` or a set, and the order of computation is lost.",
+        "Go over the dict that `layer_outputs` returns, in `tensor_errors` too; its order is that of the computation.",
+        "`the order of the keys differs`",
     ),
     Mistake(
         "layers without an error left out",

@@ -45,6 +45,15 @@ def _nanmax(expected: np.ndarray, found: np.ndarray) -> float:
     return worst
 
 
+def _norm(expected: np.ndarray, found: np.ndarray) -> float:
+    a, b = _float64(expected, found)
+    return float(np.sqrt(((a - b) ** 2).sum()))
+
+
+def _all_of_them(expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+    return np.abs(expected - found)
+
+
 def _relative(expected: np.ndarray, found: np.ndarray) -> float:
     a, b = _float64(expected, found)
     with np.errstate(all="ignore"):
@@ -85,6 +94,20 @@ MAX_ABS_ERROR = (
         "an answer that shrinks as the tensor grows",
     ),
     Mistake(
+        "length of the difference",
+        _norm,
+        "All the differences were squared and added up, as for the length of a vector.",
+        "Take the largest of them: `np.abs(...).max()`.",
+        "an answer that grows with the size of the tensor",
+    ),
+    Mistake(
+        "no maximum",
+        _all_of_them,
+        "Every difference was returned, and the question was for the worst one.",
+        "Add `.max()`.",
+        "`the type differs`, with an array on your side",
+    ),
+    Mistake(
         "NaN ignored",
         _nanmax,
         "`np.nanmax`, or a loop with `if gap > worst`, steps over NaN, because NaN is not greater than anything.",
@@ -103,7 +126,7 @@ MAX_ABS_ERROR = (
         _overflow,
         "Two int8 numbers were subtracted as int8, and 100 - (-100) does not fit: it wraps around to -56.",
         "Convert both to float64 before you subtract.",
-        "`56.0` where `200.0` is expected",
+        "`56` where `200.0` is expected",
     ),
 )
 
@@ -113,6 +136,19 @@ MAX_ABS_ERROR = (
 
 def _worst(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.abs(np.subtract(*_float64(a, b))).max())
+
+
+def _asserted(expected: Arrays, found: Arrays) -> dict[str, float]:
+    assert expected.keys() == found.keys()
+    assert all(expected[n].shape == found[n].shape for n in expected)
+    return {n: _worst(expected[n], found[n]) for n in expected}
+
+
+def _same_order(expected: Arrays, found: Arrays) -> dict[str, float]:
+    if list(expected) != list(found):
+        raise ValueError("order")
+    _refuse_shapes(expected, found)
+    return {n: _worst(expected[n], found[n]) for n in expected}
 
 
 def _refuse_names(expected: Arrays, found: Arrays) -> None:
@@ -199,6 +235,20 @@ TENSOR_ERRORS = (
         "Four numbers in a row and a 2 by 2 matrix have the same size, and are not the same tensor.",
         "Compare `.shape`, not `.size`, and do not flatten.",
         "an answer where the shapes are (2, 2) and (4,)",
+    ),
+    Mistake(
+        "another order refused",
+        _same_order,
+        "The names were compared as lists, but two dicts may hold the same tensors in different orders.",
+        "Compare `expected.keys()` with `found.keys()`: they compare like sets.",
+        "a `ValueError` where both sides have the names `a` and `b`",
+    ),
+    Mistake(
+        "an assert instead of a ValueError",
+        _asserted,
+        "Python leaves out every `assert` when it runs with `-O`, and then nothing is refused.",
+        "Write `if ...: raise ValueError(...)`, and say in it which tensor it is.",
+        "`AssertionError` where `ValueError` is expected",
     ),
     Mistake(
         "paired by position",
@@ -306,6 +356,14 @@ def _half_products(values: np.ndarray, scale: np.ndarray) -> float:
     return float(np.abs(_products(values, scale) - stored).max())
 
 
+def _largest_assumed(values: np.ndarray, scale: np.ndarray) -> float:
+    return 127 * _scales_only(values, scale)
+
+
+def _bound(values: np.ndarray, scale: np.ndarray) -> float:
+    return float(np.abs(_products(values, scale)).max()) * 2**-11
+
+
 def _columns(values: np.ndarray, scale: np.ndarray) -> float:
     wide = values.astype(np.float64)
     return float(np.abs(wide * scale.astype(np.float64) - wide * scale.astype(np.float16).astype(np.float64)).max())
@@ -353,6 +411,20 @@ LATE_ROUNDING_ERROR = (
         "A scale that is off by a little is multiplied by integers up to 127.",
         "Compare the weights, `values * scale`, not the scales.",
         "an answer that is about a hundred times too small",
+    ),
+    Mistake(
+        "127 assumed in every row",
+        _largest_assumed,
+        "The error of the scale was multiplied by 127, and the row with the worst scale need not hold such an integer.",
+        "Multiply by the integers that are there: compare `values * scale` on both sides.",
+        "the right answer for some cases, and one that is too large for the others",
+    ),
+    Mistake(
+        "the bound instead of the error",
+        _bound,
+        "The largest weight times 2^-11 is what the error can be at most, not what it is.",
+        "Round the scales that you are given, and measure.",
+        "answers that are somewhat too large, everywhere",
     ),
     Mistake(
         "one scale a column",

@@ -42,6 +42,22 @@ def _scalar_is_nothing(scheme: str, dims: Dims) -> int:
     return _bytes(scheme, dims) if dims else 0
 
 
+def _two_dims(scheme: str, dims: Dims) -> int:
+    return _bytes(scheme, (dims[0] * dims[1],) if scheme in ("f32", "f16") else dims)
+
+
+def _added(scheme: str, dims: Dims) -> int:
+    return sum(dims) * BITS[scheme] // 8 + 2 * _n_scales(scheme, dims)
+
+
+def _groups_of_32(scheme: str, dims: Dims) -> int:
+    return _bytes(scheme, dims, scale=0) + 2 * _n_scales(scheme, dims) * (2 if scheme == Q4 else 1)
+
+
+def _halves_as_floats(scheme: str, dims: Dims) -> float:
+    return _bytes(scheme, dims) / 1 if scheme == Q4 else _bytes(scheme, dims)
+
+
 def _padded(scheme: str, dims: Dims) -> int:
     return math.ceil(_bytes(scheme, dims) / 32) * 32
 
@@ -109,6 +125,34 @@ TENSOR_BYTES = (
         "Empty dims were read as no values, but a tensor without dims is a scalar: one value.",
         "Leave it to `math.prod(())`, which is 1.",
         "`0` where the dims are `()`",
+    ),
+    Mistake(
+        "a float for a number of bytes",
+        _halves_as_floats,
+        "`/ 2` and `* 0.5` make a float, even of a number that divides evenly.",
+        "Use `// 2`: a number of bytes is an int, and `seek` and `range` insist on that.",
+        "`34.0 (float)` where `34 (int)` is expected",
+    ),
+    Mistake(
+        "two dims assumed",
+        _two_dims,
+        "`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
+        "Use `math.prod(dims)` for any number of dims.",
+        "`IndexError: tuple index out of range`",
+    ),
+    Mistake(
+        "dims added",
+        _added,
+        "A matrix of 2 by 3 holds 6 values, not 5.",
+        "Multiply: `math.prod(dims)`.",
+        "an answer that is far too small for matrices",
+    ),
+    Mistake(
+        "groups of 32",
+        _groups_of_32,
+        "Real GGUF's blocks have 32 weights; a group here has 64.",
+        "Count `out * (in // 64)` scales.",
+        "two bytes too many for each group",
     ),
     Mistake(
         "rounded up to 32",
@@ -200,6 +244,34 @@ OVERHEAD_BYTES = (
         "Add 2 for each tensor.",
         "two bytes too few for each tensor",
         fixed=10,
+    ),
+    _overhead_mistake(
+        "one byte short for each tensor",
+        "One of the two fields of one byte is missing, n_dims or dtype, or name_len was counted as one byte.",
+        "Count 2 for name_len, 1 for n_dims and 1 for dtype.",
+        "one byte too few for each tensor",
+        fixed=11,
+    ),
+    _overhead_mistake(
+        "dims forgotten",
+        "The dims of a tensor are stored in its descriptor, four bytes each.",
+        "Add `4 * len(dims)`.",
+        "the right answer for a scalar, and four bytes too few for each dim of the others",
+        dims=lambda d: 0,
+    ),
+    _overhead_mistake(
+        "four bytes for each value",
+        "The product of the dims counts the tensor's values, and those are stored in the data section.",
+        "Count the dims themselves: `4 * len(dims)`.",
+        "an answer that grows with the size of the tensor",
+        dims=lambda d: 4 * math.prod(d),
+    ),
+    _overhead_mistake(
+        "the = signs forgotten",
+        "Between key and value stands a `=`, and it is a byte of the file.",
+        'Count the bytes of `f"{key}={value}"`.',
+        "one byte too few for each line of metadata",
+        text=lambda line: len(line.encode()) - 1,
     ),
     _overhead_mistake(
         "offset forgotten",

@@ -40,7 +40,25 @@ def _shapes(
     return {**shapes, "head.weight": (config["vocab_size"], d)} if head else shapes
 
 
+def _numbers(config: dict[str, int]) -> dict[str, object]:
+    return {name: dims if len(dims) > 1 else dims[0] for name, dims in _shapes(config).items()}
+
+
 PARAMETER_SHAPES = (
+    Mistake(
+        "a number instead of a tuple",
+        _numbers,
+        "`(d)` is `d` in brackets; it is the comma that makes a tuple.",
+        "Write `(d,)` for one dim.",
+        "`the type differs`, with `int` on your side",
+    ),
+    Mistake(
+        "always four layers",
+        lambda config: _shapes(config, layers=range(4)),
+        "The number of layers was typed in, and another config has another number.",
+        'Use `range(config["n_layers"])`.',
+        "`the keys differ`, whatever the number of layers",
+    ),
     Mistake(
         "the head stored as well",
         lambda config: _shapes(config, head=True),
@@ -121,7 +139,36 @@ def _scales_twice(shapes: Shapes, schemes: dict[str, str], metadata: dict[str, s
     return _overhead(shapes, metadata) + _data(shapes, schemes) + scales
 
 
+def _no_default(shapes: Shapes, schemes: dict[str, str], metadata: dict[str, str]) -> int:
+    return _overhead(shapes, metadata) + sum(_bytes(schemes[n], d) for n, d in shapes.items())
+
+
+def _header_each(shapes: Shapes, schemes: dict[str, str], metadata: dict[str, str]) -> int:
+    return sum(_overhead({n: d}, metadata) for n, d in shapes.items()) + _data(shapes, schemes)
+
+
 PREDICT_FILE_SIZE = (
+    Mistake(
+        "no default scheme",
+        _no_default,
+        "`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as f32.",
+        'Use `schemes.get(name, "f32")`.',
+        "`KeyError` with the name of a tensor",
+    ),
+    Mistake(
+        "header and data only",
+        lambda shapes, schemes, metadata: 16 + _data(shapes, schemes),
+        "The metadata and the descriptors stand between the header and the data.",
+        "Add `overhead_bytes(shapes, metadata)`, which has the header in it.",
+        "at least 12 bytes too few for each tensor",
+    ),
+    Mistake(
+        "a header for each tensor",
+        _header_each,
+        "`overhead_bytes` was called once for each tensor, and each call counts the header and the metadata again.",
+        "Call it once, with all the shapes.",
+        "at least 16 bytes too many for each further tensor",
+    ),
     Mistake(
         "only the tensors in schemes",
         _named_only,
@@ -189,7 +236,25 @@ def _by_dtype(
     return total
 
 
+def _dtype_no_default(shapes: Shapes, schemes: dict[str, str]) -> dict[str, int]:
+    return _by_dtype(shapes, {name: schemes[name] for name in shapes})
+
+
 BYTES_BY_DTYPE = (
+    Mistake(
+        "no default scheme",
+        _dtype_no_default,
+        "`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as f32.",
+        'Use `schemes.get(name, "f32")`.',
+        "`KeyError` with the name of a tensor",
+    ),
+    Mistake(
+        "scales counted, not their bytes",
+        lambda shapes, schemes: _by_dtype(shapes, schemes, scale=1),
+        "The number of scales was added up.",
+        "Each is a float16: multiply by two bytes.",
+        "half the expected number at key `'scales'`",
+    ),
     Mistake(
         "scales left with their values",
         lambda shapes, schemes: _by_dtype(shapes, schemes, scales_to=lambda scheme: (scheme,)),

@@ -10,7 +10,7 @@ import numpy as np
 from ..gguf_io import DType, n_bytes
 from ..schemes import SCHEMES
 from ..sizes import scale_bytes
-from . import lab10_mistakes
+from . import lab10_mistakes, lab10_text_mistakes
 from .engine import Case, Exercise
 from .lab09 import Q4, Q8, Shapes, _in_any_order, _tensor_bytes_oracle
 
@@ -200,7 +200,7 @@ def _costs_oracle(shapes: Shapes, schemes: dict[str, str], overhead: int) -> dic
 
 
 def _costs_cases(random: np.random.Generator) -> list[Case]:
-    rows = [int(n) for n in random.integers(2, 30, 4)]
+    rows = [2 * int(n) for n in random.integers(2, 15, 4)]  # even: half a byte a weight is a whole number
     model = {"tok_emb": (rows[0], 64), "pos_emb": (rows[1], 64), "fc1": (rows[2], 128), "fc2": (rows[3], 64)}
     rest = {"fc1.bias": (rows[2],), "ln_f": (64,)}
     return [
@@ -228,7 +228,7 @@ WHAT_COSTS = Exercise(
         "under `more than 4 bits`; `overhead` is given.",
     ),
     why="ideal plus these costs is the file, to the byte: the third question is answered and nothing is left over.",
-    mistakes=lab10_mistakes.WHAT_COSTS,
+    mistakes=lab10_text_mistakes.WHAT_COSTS,
     tolerance=1e-6,
     observe=_in_any_order,
 )
@@ -243,7 +243,7 @@ def readme_answers(torch_save: int, size: int, parts: dict[str, int], costs: dic
     ordered = sorted(costs.items(), key=lambda item: -item[1])
     reasons = "; ".join(f"{reason} {cost:,.0f} bytes" for reason, cost in ordered if cost)
     return (
-        f"1. `torch.save` takes {torch_save / 1e6:.2f} MB, this file {size / 1e6:.2f} MB: "
+        f"1. `torch.save` takes {torch_save / 1e6:.1f} MB, this file {size / 1e6:.2f} MB: "
         f"{saving_ratio(torch_save, size):.1f} times smaller.\n"
         f"2. The largest part is {name}: {percent:.1f} % of the file.\n"
         f"3. It is not 8 times, because beyond 4 bits a weight there are: {reasons}."
@@ -252,7 +252,7 @@ def readme_answers(torch_save: int, size: int, parts: dict[str, int], costs: dic
 
 def _readme_oracle(torch_save: int, size: int, parts: dict[str, int], costs: dict[str, float]) -> str:
     name, percent = _largest_oracle(parts)
-    text = "1. `torch.save` takes %.2f MB, this file %.2f MB: %.1f times smaller.\n" % (  # noqa: UP031
+    text = "1. `torch.save` takes %.1f MB, this file %.2f MB: %.1f times smaller.\n" % (  # noqa: UP031
         torch_save / 1_000_000,
         size / 1_000_000,
         torch_save / size,
@@ -287,13 +287,13 @@ README_ANSWERS = Exercise(
     oracle=_readme_oracle,
     cases=_readme_cases,
     hints=(
-        "An f-string formats as it fills in: `{x / 1e6:.2f}` for MB of 1,000,000 bytes, `{x:.1f}` for one decimal, "
-        "`{x:,.0f}` for whole bytes with commas.",
+        "An f-string formats as it fills in: `{x / 1e6:.2f}` for MB of 1,000,000 bytes with two decimals, `{x:,.0f}` "
+        "for whole bytes with commas.",
         "Sort the costs by their bytes, largest first, leave out those that are 0, and join them with `'; '`; "
         "`saving_ratio` and `largest_part` give the rest.",
     ),
     why="no number in your README was typed by hand, so none of them can be out of date.",
-    mistakes=lab10_mistakes.README_ANSWERS,
+    mistakes=lab10_text_mistakes.README_ANSWERS,
 )
 
 EXERCISES = [SAVING_RATIO, EFFECTIVE_BITS, CEILING_RATIO, LARGEST_PART, WHAT_COSTS, README_ANSWERS]

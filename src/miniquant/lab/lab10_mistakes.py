@@ -1,4 +1,4 @@
-"""What students write instead in lab 10, and what the checks then say."""
+"""What students write instead in lab 10 when they compute one number, and what the checks then say."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from .engine import Mistake
-from .lab09_mistakes import BITS, Q4, Q8, Shapes, _n_scales
+from .lab09_mistakes import Shapes
 
 # ---- saving_ratio ----------------------------------------------------------------------------------------------------
 
@@ -19,10 +19,24 @@ SAVING_RATIO = (
         "a number below 1 where the file is smaller",
     ),
     Mistake(
+        "the part that was saved",
+        lambda baseline, size: 1 - size / baseline,
+        "This is how much of the baseline is gone, which comes close to 1 for every good file.",
+        "Return how many times the file fits into the baseline.",
+        "`0.875` where `8.0` is expected",
+    ),
+    Mistake(
+        "rounded",
+        lambda baseline, size: round(baseline / size, 1),
+        "The ratio was rounded, and whoever computes with it further carries the error on.",
+        "Return it as it is, and round only where you print.",
+        "`4.7` where `4.666…` is expected",
+    ),
+    Mistake(
         "percent saved",
         lambda baseline, size: 100 * (1 - size / baseline),
-        "This is the part that was saved, which can never tell 8 times from 9 times at a glance.",
-        "Return how many times the file fits into the baseline.",
+        "This is how much of the baseline is gone, in percent, where 8 times and 9 times look almost alike.",
+        "Divide the baseline by the size.",
         "`87.5` where `8.0` is expected",
     ),
     Mistake(
@@ -64,6 +78,20 @@ def _bits(size: int, shapes: Shapes, count: Callable[[tuple[int, ...]], int] = m
 
 
 EFFECTIVE_BITS = (
+    Mistake(
+        "two dims assumed",
+        lambda size, shapes: _bits(size, shapes, lambda dims: dims[0] * dims[1]),
+        "`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
+        "Use `math.prod(dims)` for any number of dims.",
+        "`IndexError: tuple index out of range`",
+    ),
+    Mistake(
+        "whole bits only",
+        lambda size, shapes: float(_bits(size, shapes) // 1),
+        "`//` throws the fraction away, and in it stands what the scales cost.",
+        "Divide with `/`.",
+        "whole numbers only",
+    ),
     Mistake(
         "bytes per weight",
         lambda size, shapes: _bits(size, shapes) / 8,
@@ -181,6 +209,13 @@ def _last_of_equals(parts: dict[str, int]) -> tuple[str, float]:
 
 LARGEST_PART = (
     Mistake(
+        "the name only",
+        _name,
+        "The share is missing.",
+        "Return two things: `return name, percent`.",
+        "`the type differs`, with `str` on your side",
+    ),
+    Mistake(
         "the last name of the alphabet",
         lambda parts: (max(parts), _percent(parts, max(parts))),
         "`max` of a dict compares its keys, and here the keys are words.",
@@ -210,10 +245,10 @@ LARGEST_PART = (
     ),
     Mistake(
         "rounded",
-        lambda parts: (_name(parts), float(round(_percent(parts, _name(parts))))),
+        lambda parts: (_name(parts), round(_percent(parts, _name(parts)), 1)),
         "The percent was rounded, and what is rounded cannot be added up any more.",
         "Return it as it is, and round only where you print.",
-        "whole percents",
+        "`47.8` where more digits are expected",
     ),
     Mistake(
         "bytes instead of percent",
@@ -221,194 +256,5 @@ LARGEST_PART = (
         "The second number is the part's bytes.",
         "Divide by the sum and multiply by 100.",
         "a number far beyond 100",
-    ),
-)
-
-
-# ---- what_costs ------------------------------------------------------------------------------------------------------
-
-OVERHEAD = "header, metadata, descriptors"
-EXTRA = {scheme: bits - 4 for scheme, bits in BITS.items()}  # bits a value beyond 4
-
-
-def _costs(
-    shapes: Shapes,
-    schemes: dict[str, str],
-    overhead: float,
-    *,
-    extra: dict[str, int] = EXTRA,
-    scale: int = 2,
-    unit: int = 1,
-    default: str | None = "f32",
-) -> dict[str, float]:
-    """The right account, with one thing at a time done wrong."""
-    pairs = [(scheme, dims) for name, dims in shapes.items() if (scheme := schemes.get(name, default))]
-    return {
-        "more than 4 bits": unit * sum(extra[scheme] * math.prod(dims) / 8 for scheme, dims in pairs),
-        "scales": unit * float(sum(scale * _n_scales(scheme, dims) for scheme, dims in pairs)),
-        OVERHEAD: float(overhead),
-    }
-
-
-def _padding(shapes: Shapes, schemes: dict[str, str], overhead: int) -> dict[str, float]:
-    return _costs(shapes, schemes, math.ceil(overhead / 32) * 32)
-
-
-WHAT_COSTS = (
-    Mistake(
-        "whole tensors instead of what is beyond 4 bits",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, extra={**BITS, Q4: 0}),
-        "All bytes of an f32, f16 or Q8 tensor were counted, but 4 bits of each value would be there anyway.",
-        "Subtract `math.prod(dims) / 2` for each of them.",
-        "a sum that is more than the file",
-    ),
-    Mistake(
-        "eight bits taken for free",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, extra={**EXTRA, Q8: 0}),
-        "A tensor in `q8_per_channel` is quantized, and still takes 4 bits a value more than 4.",
-        "Count it with 4 extra bits: half a byte a value.",
-        "`0.0` at key `'more than 4 bits'` for a Q8 tensor",
-    ),
-    Mistake(
-        "float16 taken for free",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, extra={**EXTRA, "f16": 0}),
-        "A float16 value takes 12 bits more than 4.",
-        "Count every tensor that is not at 4 bits.",
-        "`0.0` at key `'more than 4 bits'` for an f16 tensor",
-    ),
-    Mistake(
-        "scales forgotten",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, scale=0),
-        "The quantized tensors carry their scales, two bytes each.",
-        "Add them under `scales`.",
-        "`0.0` at key `'scales'`",
-    ),
-    Mistake(
-        "scales in float32",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, scale=4),
-        "Each scale was counted with four bytes.",
-        "A scale is a float16: two bytes.",
-        "twice the expected number at key `'scales'`",
-    ),
-    Mistake(
-        "only the tensors in schemes",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, default=None),
-        "Biases and norms, which no scheme names, are in the file as f32.",
-        'Go over `shapes`, and take `schemes.get(name, "f32")`.',
-        "too little at key `'more than 4 bits'` as soon as there is a bias",
-    ),
-    Mistake(
-        "padding assumed",
-        _padding,
-        "The overhead was rounded up to a multiple of 32: the question names padding, but this layout has none.",
-        "Hand the overhead on as it is.",
-        "a multiple of 32 for the header",
-    ),
-    Mistake(
-        "bits instead of bytes",
-        lambda shapes, schemes, overhead: _costs(shapes, schemes, overhead, unit=8),
-        "The numbers are bits.",
-        "Divide by 8.",
-        "answers that are eight times too large",
-    ),
-)
-
-
-# ---- readme_answers --------------------------------------------------------------------------------------------------
-
-
-def _readme(
-    torch_save: int,
-    size: int,
-    parts: dict[str, int],
-    costs: dict[str, float],
-    *,
-    mega: float = 1e6,
-    ratio: Callable[[int, int], float] = lambda a, b: a / b,
-    percent: Callable[[dict[str, int], str], float] = _percent,
-    choose: Callable[[dict[str, int]], str] = _name,
-    ordered: bool = True,
-    zeros: bool = False,
-    number: str = ",.0f",
-    end: str = "",
-) -> str:
-    """The right text, with one thing at a time done wrong."""
-    rows = sorted(costs.items(), key=lambda item: -item[1]) if ordered else list(costs.items())
-    reasons = "; ".join(f"{reason} {cost:{number}} bytes" for reason, cost in rows if cost or zeros)
-    largest = choose(parts)
-    return (
-        f"1. `torch.save` takes {torch_save / mega:.2f} MB, this file {size / mega:.2f} MB: "
-        f"{ratio(torch_save, size):.1f} times smaller.\n"
-        f"2. The largest part is {largest}: {percent(parts, largest):.1f} % of the file.\n"
-        f"3. It is not 8 times, because beyond 4 bits a weight there are: {reasons}.{end}"
-    )
-
-
-def _readme_mistake(name: str, cause: str, cure: str, see: str, **changes: object) -> Mistake:
-    return Mistake(
-        name,
-        lambda torch_save, size, parts, costs: _readme(torch_save, size, parts, costs, **changes),
-        cause,
-        cure,
-        see,
-    )
-
-
-README_ANSWERS = (
-    _readme_mistake(
-        "ratio upside down",
-        "The file's size was divided by that of `torch.save`.",
-        "Call `saving_ratio(torch_save, size)`, in this order.",
-        "`0.1 times smaller` in line 1",
-        ratio=lambda a, b: b / a,
-    ),
-    _readme_mistake(
-        "MiB called MB",
-        "The bytes were divided by 1,048,576, which is a MiB.",
-        "Divide by `1e6`: the text says MB.",
-        "`7.63 MB` where `8.00 MB` is expected",
-        mega=2**20,
-    ),
-    _readme_mistake(
-        "a fraction called percent",
-        "The share is between 0 and 1, and the text says %.",
-        "Multiply by 100, or take the percent that `largest_part` returns.",
-        "`0.8 %` in line 2",
-        percent=lambda parts, name: _percent(parts, name) / 100,
-    ),
-    _readme_mistake(
-        "smallest part",
-        "The part with the fewest bytes was named.",
-        "Use `largest_part(parts)`.",
-        "a name in line 2 that nobody expects",
-        choose=lambda parts: min(parts, key=parts.__getitem__),
-    ),
-    _readme_mistake(
-        "reasons as they come",
-        "The costs stand in the order of the dict, and the one that matters need not be first.",
-        "Sort them by their bytes, largest first.",
-        "the right reasons in line 3, in another order",
-        ordered=False,
-    ),
-    _readme_mistake(
-        "reasons that cost nothing",
-        "A cost of 0 bytes is no reason.",
-        "Leave out the costs that are 0.",
-        "`padding 0 bytes` in line 3",
-        zeros=True,
-    ),
-    _readme_mistake(
-        "numbers without commas",
-        "Numbers of six digits are hard to read without separators.",
-        "Format them with `{cost:,.0f}`.",
-        "`278528` where `278,528` is expected",
-        number=".0f",
-    ),
-    _readme_mistake(
-        "a newline at the end",
-        "The text ends with a newline, which makes a fourth, empty line.",
-        "Join the three lines with newlines, and add none behind the last.",
-        "`line 4 differs`",
-        end="\n",
     ),
 )
