@@ -6,6 +6,16 @@ document.addEventListener("DOMContentLoaded", () => {
   for (const key of document.querySelectorAll(".search-button__kbd-shortcut")) {
     key.setAttribute("aria-hidden", "true");
   }
+  for (const icon of document.querySelectorAll(".theme-switch-button i")) {
+    icon.removeAttribute("title"); // the button has a name of its own
+    icon.setAttribute("aria-hidden", "true");
+  }
+  for (const summary of document.querySelectorAll("summary[aria-label='Toggle hidden content']")) {
+    summary.removeAttribute("aria-label"); // its text, "Show the code", is its name
+  }
+  for (const entry of document.querySelectorAll(".citation, .citation-list")) {
+    entry.removeAttribute("role"); // one is deprecated, the other allows no links between its entries
+  }
   const sidebar = document.querySelector(".bd-sidebar-primary");
   if (sidebar) {
     sidebar.setAttribute("role", "region");
