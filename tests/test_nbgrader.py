@@ -39,7 +39,8 @@ def course(tmp_path_factory):
 
 def run(folder, *arguments, **environment):
     command = [sys.executable, "-m", "nbgrader", *arguments, f"--CourseDirectory.root={folder}"]
-    quiet = {"MINIQUANT_PROGRESS": os.devnull, "JUPYTER_PREFER_ENV_PATH": "1", "HOME": str(folder)}
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # nbgrader calls alembic
+    quiet = {"MINIQUANT_PROGRESS": os.devnull, "HOME": str(folder), "PATH": path}
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **quiet, **environment}, capture_output=True, text=True
     )
