@@ -144,6 +144,11 @@ def _asserted(expected: Arrays, found: Arrays) -> dict[str, float]:
     return {n: _worst(expected[n], found[n]) for n in expected}
 
 
+def _names_asserted(expected: Arrays, found: Arrays) -> dict[str, float]:
+    assert expected.keys() == found.keys()
+    return {n: _worst(expected[n], found[n]) for n in expected}
+
+
 def _same_order(expected: Arrays, found: Arrays) -> dict[str, float]:
     if list(expected) != list(found):
         raise ValueError("order")
@@ -232,9 +237,9 @@ TENSOR_ERRORS = (
     Mistake(
         "sizes compared instead of shapes",
         _sizes_only,
-        "Four numbers in a row and a 2 by 2 matrix have the same size, and are not the same tensor.",
+        "Four numbers in a row and four in a column have the same size, and are not the same tensor.",
         "Compare `.shape`, not `.size`, and do not flatten.",
-        "an answer where the shapes are (2, 2) and (4,)",
+        "`0.0` where the shapes are (1, 4) and (4, 1)",
     ),
     Mistake(
         "another order refused",
@@ -242,6 +247,13 @@ TENSOR_ERRORS = (
         "The names were compared as lists, but two dicts may hold the same tensors in different orders.",
         "Compare `expected.keys()` with `found.keys()`: they compare like sets.",
         "a `ValueError` where both sides have the names `a` and `b`",
+    ),
+    Mistake(
+        "an assert, and no look at the shapes",
+        _names_asserted,
+        "Python leaves out every `assert` when it runs with `-O`, and nobody looks at the shapes.",
+        "Raise a `ValueError` for different names, and another one for different shapes.",
+        "`AssertionError` where `ValueError` is expected, and an answer for the shapes (2, 2) and (1, 2)",
     ),
     Mistake(
         "an assert instead of a ValueError",

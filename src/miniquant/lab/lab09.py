@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from numbers import Real
-from typing import Any
 
 import numpy as np
 
 from ..gguf_io import HEADER, DType, TensorInfo, encode_descriptor, encode_metadata, n_bytes
 from ..schemes import SCHEMES
 from ..sizes import scale_bytes
-from . import lab09_mistakes, lab09_model_mistakes
+from . import lab09_mistakes, lab09_model_mistakes, observed
 from .engine import Case, Exercise
 
 Shapes = dict[str, tuple[int, ...]]
@@ -21,22 +18,6 @@ Q8, Q4 = "q8_per_channel", "q4_per_group_64"
 
 def _dtype(scheme: str) -> DType:
     return DType(SCHEMES.index(scheme))
-
-
-def _in_any_order(function: Callable[..., Any], case: Case) -> Any:
-    """Results that are dicts are compared by their keys, whatever their order."""
-    result = function(*case)
-    if isinstance(result, dict) and all(isinstance(key, str) for key in result):
-        return dict(sorted(result.items()))
-    return result
-
-
-def _without_zeros(function: Callable[..., Any], case: Case) -> Any:
-    """A sum that is 0 may be left out; 32.0 bytes are as good as 32."""
-    result = _in_any_order(function, case)
-    if isinstance(result, dict) and all(isinstance(n, Real) for n in result.values()):
-        return {key: float(n) for key, n in result.items() if n}
-    return result
 
 
 # ---- tensor_bytes ----------------------------------------------------------------------------------------------------
@@ -211,7 +192,7 @@ PARAMETER_SHAPES = Exercise(
     ),
     why="a few numbers decide a model's size, and you can now weigh one that nobody has trained yet.",
     mistakes=lab09_model_mistakes.PARAMETER_SHAPES,
-    observe=_in_any_order,
+    observe=observed.values,
 )
 
 
@@ -314,7 +295,7 @@ BYTES_BY_DTYPE = Exercise(
     ),
     why="these five numbers are the second question of the assignment's README: where does most of the file go?",
     mistakes=lab09_model_mistakes.BYTES_BY_DTYPE,
-    observe=_without_zeros,
+    observe=observed.values_but_zeros,
 )
 
 EXERCISES = [TENSOR_BYTES, OVERHEAD_BYTES, PARAMETER_SHAPES, PREDICT_FILE_SIZE, BYTES_BY_DTYPE]

@@ -10,9 +10,9 @@ import numpy as np
 from ..gguf_io import DType, n_bytes
 from ..schemes import SCHEMES
 from ..sizes import scale_bytes
-from . import lab10_mistakes, lab10_text_mistakes
+from . import lab10_mistakes, lab10_text_mistakes, observed
 from .engine import Case, Exercise
-from .lab09 import Q4, Q8, Shapes, _in_any_order, _tensor_bytes_oracle
+from .lab09 import Q4, Q8, Shapes, _tensor_bytes_oracle
 
 OVERHEAD = "header, metadata, descriptors"
 
@@ -45,6 +45,7 @@ SAVING_RATIO = Exercise(
     ),
     why="this is the first number that anyone asks for, and people have quoted it upside down before you.",
     mistakes=lab10_mistakes.SAVING_RATIO,
+    observe=observed.values,
     tolerance=1e-9,
 )
 
@@ -87,6 +88,7 @@ EFFECTIVE_BITS = Exercise(
     ),
     why="a 4-bit file has more than 4 bits a weight, and this number says at once how much more.",
     mistakes=lab10_mistakes.EFFECTIVE_BITS,
+    observe=observed.values,
     tolerance=1e-9,
 )
 
@@ -122,6 +124,7 @@ CEILING_RATIO = Exercise(
     ),
     why="you now know which promises no file of this format can keep, however large the model is.",
     mistakes=lab10_mistakes.CEILING_RATIO,
+    observe=observed.values,
     tolerance=1e-9,
 )
 
@@ -230,7 +233,7 @@ WHAT_COSTS = Exercise(
     why="ideal plus these costs is the file, to the byte: the third question is answered and nothing is left over.",
     mistakes=lab10_text_mistakes.WHAT_COSTS,
     tolerance=1e-6,
-    observe=_in_any_order,
+    observe=observed.values,
 )
 
 

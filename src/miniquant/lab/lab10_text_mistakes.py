@@ -1,4 +1,4 @@
-"""What students write instead in lab 10 when they account for a file and write it down, and what the checks then say."""
+"""What students write instead in lab 10 when they account for a file in words, and what the checks then say."""
 
 from __future__ import annotations
 

@@ -1,0 +1,33 @@
+"""What is compared of a result: its values, where the order of a dict or the type of a number does not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+
+def values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+    """Dicts by their keys, in any order; numbers as floats, so that 32 and 32.0 bytes are the same.
+
+    >>> values(lambda: {"b": 1, "a": (2, 3)}, ())
+    {'a': (2, 3), 'b': 1.0}
+    """
+    result = function(*case)
+    if isinstance(result, dict) and all(isinstance(key, str) for key in result):
+        return {key: _as_float(result[key]) for key in sorted(result)}
+    return _as_float(result)
+
+
+def values_but_zeros(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+    """As ``values``, and a sum that is 0 may as well be left out.
+
+    >>> values_but_zeros(lambda: {"b": 1, "a": 0}, ())
+    {'b': 1.0}
+    """
+    result = values(function, case)
+    return {key: value for key, value in result.items() if value != 0} if isinstance(result, dict) else result
+
+
+def _as_float(value: Any) -> Any:
+    return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value
