@@ -85,7 +85,7 @@ def short(value: Any, limit: int = 300) -> str:
     if is_torch(value):
         value = value.detach().numpy()
     if isinstance(value, bytes):
-        text = repr(value[:48]) if _is_text(value) else value[:48].hex(" ")
+        text = repr(value[:48]) if _is_text(value) or not value else value[:48].hex(" ")
         return f"{text}{' …' if len(value) > 48 else ''} ({len(value)} bytes)"
     if isinstance(value, dict) and any(isinstance(part, np.ndarray) for part in value.values()):
         parts = [f"{key!r}: {kind(part) if np.size(part) > 8 else short(part)}" for key, part in value.items()]
@@ -227,6 +227,8 @@ def _with_kind(value: Any) -> str:
 def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference | None:
     if isinstance(got, np.ndarray) and got.ndim == 0:
         got = got[()]  # an array without axes is a number
+    if isinstance(got, np.integer):
+        got = int(got)  # an unsigned number less another may wrap around
     if isinstance(expected, bool | np.bool_) or isinstance(got, bool | np.bool_):
         alike = isinstance(got, bool | np.bool_) and isinstance(expected, bool | np.bool_)
     elif isinstance(expected, Integral):

@@ -100,15 +100,18 @@ class Outcome:
     def same_as(self, other: Outcome, tolerance: float = 0.0) -> bool:
         """Whether two calls cannot be told apart by their results."""
         if self.error or other.error:
-            return _sort_of(self.error) == _sort_of(other.error)
+            return _alike(self.error, other.error)
         return self.mutated == other.mutated and equal(self.result, other.result, tolerance)
 
 
-def _sort_of(error: BaseException | None) -> tuple[object, ...]:
-    """Errors of one sort look alike to a diagnosis; numpy raises ValueError for shapes in more ways than one."""
-    if isinstance(error, Finding):
-        return type(error), error.args
-    return type(error), *(word in str(error) for word in ("broadcast", "reshape"))
+def _alike(a: BaseException | None, b: BaseException | None) -> bool:
+    """Whether two errors are of one sort, for a diagnosis; numpy raises ValueError for shapes in more ways than one."""
+    if isinstance(a, Finding) or isinstance(b, Finding):
+        return type(a) is type(b) and a.args == b.args
+    related = (
+        isinstance(a, ValueError) and isinstance(b, ValueError) and (isinstance(a, type(b)) or isinstance(b, type(a)))
+    )
+    return (type(a) is type(b) or related) and all((w in str(a)) == (w in str(b)) for w in ("broadcast", "reshape"))
 
 
 def exercise(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -189,7 +192,7 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
     calls = list(zip(cases, outcomes))
     mistake = _diagnose(spec, calls)
     if not mistake and not bad_input:  # a function that refuses nothing yet can still have a mistake with a name
-        mistake = _diagnose(spec, [call for call, right in zip(calls, expected) if not right.error])
+        mistake = _diagnose(spec, calls, [number for number, right in enumerate(expected) if not right.error])
     note = _note(outcome)
     if not mistake:  # two mistakes at once, perhaps
         mistake, explained = _diagnose_in_part(spec, calls, {order[-1] for order, *_ in wrong_cases}, shown)
@@ -223,7 +226,7 @@ def attempt(spec: Exercise, function: Callable[..., Any], case: Case) -> Outcome
         return Outcome(error=error, printed=printed.getvalue())
     mutated = not all(_unchanged(before, after) for before, after in zip(case, arguments))
     view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
-    warned = str(caught[0].message) if caught else ""
+    warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), "")
     return Outcome(_copied(result), None, printed.getvalue(), mutated, view, warned)
 
 
@@ -259,12 +262,17 @@ def _problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) ->
     return None
 
 
-def _diagnose(spec: Exercise, calls: list[tuple[Case, Outcome]]) -> Mistake | None:
-    """The first mistake of the catalogue that gives what the student's function gave, in each of these calls."""
+def _diagnose(spec: Exercise, calls: list[tuple[Case, Outcome]], needed: list[int] | None = None) -> Mistake | None:
+    """The mistake of the catalogue that gives what the student's function gave: in each call, or in each one needed.
+
+    Of several that do, it is the one that agrees with the most calls, and the first of these.
+    """
+    found, most = None, 0
     for mistake in spec.mistakes:
-        if all(attempt(spec, mistake.wrong, case).same_as(outcome, spec.tolerance) for case, outcome in calls):
-            return mistake
-    return None
+        same = [attempt(spec, mistake.wrong, case).same_as(outcome, spec.tolerance) for case, outcome in calls]
+        if all(same if needed is None else (same[i] for i in needed)) and sum(same) > most:
+            found, most = mistake, sum(same)
+    return found
 
 
 def _diagnose_in_part(
@@ -348,7 +356,7 @@ def _trace(error: BaseException, function: Callable[..., Any]) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     first = next((i for i, f in enumerate(frames) if f.name == function.__name__), len(frames))
     lines = [f"line {f.lineno} in {f.name}: {f.line}" for f in frames[first:]]
-    return "\n".join([*lines, f"{type(error).__name__}: {error}"])
+    return "\n".join([*lines, _named(error)])
 
 
 # ---- the list of all exercises ---------------------------------------------------------------------------------------

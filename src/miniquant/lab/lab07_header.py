@@ -95,6 +95,15 @@ def _parsed(
     return n_tensors, metadata_len
 
 
+def _never(data: bytes) -> tuple[int, int]:
+    raise FormatError("refused")
+
+
+def _exactly_sixteen(data: bytes) -> tuple[int, int]:
+    struct.unpack("<4I", data)  # raises struct.error for any other length
+    return _parsed(data)
+
+
 def _letters(data: bytes) -> tuple[int, int]:
     if data[:4] != b"GLFT":
         raise FormatError("refused")
@@ -136,6 +145,20 @@ PARSE_HEADER = Exercise(
             'On disk the magic is `54 46 4c 47`, "TFLG", because the number 0x474C4654 lies there backwards.',
             'Compare the number with 0x474C4654, or the bytes with b"TFLG".',
             "FormatError for every good file, and GLFT accepted",
+        ),
+        Mistake(
+            "the number compared with letters",
+            _never,
+            'What `I` unpacks is a number, and a number never equals bytes such as b"GLFT", so every file is refused.',
+            "Compare the number with the number 0x474C4654.",
+            "FormatError for every file, good or bad",
+        ),
+        Mistake(
+            "unpack instead of unpack_from",
+            _exactly_sixteen,
+            "`struct.unpack` wants exactly as many bytes as its format has, and data is the whole file.",
+            'Use `struct.unpack_from("<4I", data, 0)`, or unpack `data[:16]`.',
+            "struct.error for every file that is longer than its header",
         ),
         Mistake(
             "magic not checked",

@@ -55,6 +55,11 @@ def _sign_and_magnitude(nibble: np.ndarray) -> np.ndarray:
     return np.where(nibble >= 8, -size, size)
 
 
+def _in_uint8(packed: np.ndarray) -> np.ndarray:
+    low, high = (np.where(n >= 8, n - np.uint8(16), n) for n in (packed & 0x0F, packed >> 4))
+    return np.stack([low, high], axis=-1).reshape(*packed.shape[:-1], -1)
+
+
 def swapped(packed: np.ndarray) -> np.ndarray:
     """The even index from the high nibble."""
     return joined(_signed(packed >> 4), _signed(packed & 0x0F))
@@ -126,6 +131,13 @@ UNPACK_INT4 = Exercise(
             "You compare with `> 8`, and the nibble 8 itself means -8.",
             "Compare with `>= 8`.",
             "8 where -8 is expected, all else right",
+        ),
+        Mistake(
+            "subtracted as unsigned",
+            _in_uint8,
+            "In uint8 there is no -1, and 15 - 16 wraps around to 255.",
+            "Convert the nibbles to int8 before you subtract.",
+            "a result of dtype uint8, with 255 where -1 belongs",
         ),
         Mistake(
             "only the high sign restored",

@@ -85,6 +85,13 @@ def _row_by_row(raw: bytes, dims: tuple) -> np.ndarray:
         return rows[:, 2:].view(np.int8) * scale
 
 
+def _left_in_float16(raw: bytes, dims: tuple) -> np.ndarray:
+    out, width = dims
+    scale = np.frombuffer(raw, "<f2", out)
+    with np.errstate(over="ignore"):
+        return np.frombuffer(raw, np.int8, out * width, 2 * out).reshape(dims) * scale[:, None]
+
+
 HALF = (
     "The product was computed in float16, which keeps 11 bits, and q × scale needs up to 19.",
     "Convert the scales to float32 before you multiply.",
@@ -133,6 +140,13 @@ DEQUANTIZE_Q8 = Exercise(
             "Without a second axis numpy lines the scales up with the columns, and a channel is a row.",
             "Give the scales the shape (out, 1): `scale[:, None]`.",
             "an error about shapes, or wrong numbers in a square matrix",
+        ),
+        Mistake(
+            "left in float16",
+            _left_in_float16,
+            "int8 times float16 is float16 in numpy, and the reader promises float32.",
+            "Convert the scales to float32 before you multiply.",
+            "a result of dtype float16",
         ),
         Mistake(
             "multiplied in float16",
@@ -228,6 +242,20 @@ def _dequantized_q4(
     return (values * columns).astype(F32)
 
 
+def _q4_left_in_float16(raw: bytes, dims: tuple) -> np.ndarray:
+    out, width = dims
+    n_scales = out * width // 64
+    scale = np.frombuffer(raw, "<f2", n_scales).reshape(out, -1, 1)
+    return (unpacked(np.frombuffer(raw, np.uint8, offset=2 * n_scales)).reshape(out, -1, 64) * scale).reshape(dims)
+
+
+def _not_spread(raw: bytes, dims: tuple) -> np.ndarray:
+    out, width = dims
+    n_scales = out * width // 64
+    scale = np.frombuffer(raw, "<f2", n_scales).astype(F32).reshape(out, -1)
+    return unpacked(np.frombuffer(raw, np.uint8, offset=2 * n_scales)).reshape(dims) * scale
+
+
 def _blocks(raw: bytes, dims: tuple) -> np.ndarray:
     blocks = np.frombuffer(raw, np.uint8).reshape(-1, 34)
     scale = blocks[:, :2].copy().view("<f2").astype(F32)
@@ -259,6 +287,13 @@ DEQUANTIZE_Q4 = Exercise(
             "share one.",
             "Reshape to (out, groups, 64), the 64 last, or use `np.repeat(scale, 64, axis=1)`.",
             "right for rows of one group, wrong for longer rows",
+        ),
+        Mistake(
+            "scales not spread over their groups",
+            _not_spread,
+            "(out, in) times (out, groups) means nothing to numpy, unless there is one group.",
+            "Reshape the values to (out, groups, 64) and the scales to (out, groups, 1) before you multiply.",
+            "`operands could not be broadcast together`",
         ),
         Mistake(
             "scales transposed",
@@ -308,6 +343,13 @@ DEQUANTIZE_Q4 = Exercise(
             "You looked for a scale in front of every 32 bytes, as in real GGUF, and here all scales come first.",
             "Read all scales first, then all values.",
             "right for a single group, wrong for more",
+        ),
+        Mistake(
+            "left in float16",
+            _q4_left_in_float16,
+            "int8 times float16 is float16 in numpy, and the reader promises float32.",
+            "Convert the scales to float32 before you multiply.",
+            "a result of dtype float16",
         ),
         Mistake(
             "multiplied in float16",
