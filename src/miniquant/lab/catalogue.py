@@ -5,18 +5,40 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator, Mapping
 
 from .engine import Exercise
 
 
-def load() -> dict[str, Exercise]:
-    """The exercises of every module ``labNN`` in this package, by name, in the order of the labs."""
-    package = importlib.import_module(__package__)
-    names = sorted(m.name for m in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"lab\d\d", m.name))
-    found: dict[str, Exercise] = {}
-    for name in names:
-        for spec in importlib.import_module(f"{__package__}.{name}").EXERCISES:
-            if spec.name in found:
+class Catalogue(Mapping[str, Exercise]):
+    """The exercises of every module ``labNN`` in this package, by name, in the order of the labs.
+
+    Labs are loaded one after another, no further than to the exercise that is asked for: lab 00 needs numpy alone,
+    though later labs import torch.
+    """
+
+    def __init__(self) -> None:
+        package = importlib.import_module(__package__)
+        names = (m.name for m in pkgutil.iter_modules(package.__path__) if re.fullmatch(r"lab\d\d", m.name))
+        self._waiting = sorted(names)
+        self._found: dict[str, Exercise] = {}
+
+    def _load_next(self) -> None:
+        for spec in importlib.import_module(f"{__package__}.{self._waiting[0]}").EXERCISES:
+            if spec.name in self._found:
                 raise ValueError(f"two exercises are called {spec.name!r}")
-            found[spec.name] = spec
-    return found
+            self._found[spec.name] = spec
+        del self._waiting[0]
+
+    def __getitem__(self, name: str) -> Exercise:
+        while name not in self._found and self._waiting:
+            self._load_next()
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        while self._waiting:
+            self._load_next()
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
