@@ -132,7 +132,7 @@ def test_a_truncated_tensor_shows_the_part_that_is_there():
     assert "cut short: 3 of 8 bytes" in parts[-1].explanation
 
 
-@pytest.mark.parametrize("name", CORPUS)
+@pytest.mark.parametrize("name", [name for name in CORPUS if name != "magic is real GGUF"])  # which has names as well
 def test_each_known_malformation_is_named_as_far_as_the_reader_gets(name):
     broken = CORPUS[name]
     parts, error = parse(broken.data)

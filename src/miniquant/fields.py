@@ -18,11 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import FormatError
+from .gguf.read import GGUFFile
 from .gguf_io import HEADER, MAGIC, MAX_DIMS, VERSION, DType, GGUFLite, n_bytes, open_gguf_lite
 from .packing import unpack_nibbles
 from .sizes import scale_bytes
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | GGUFLite
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | GGUFLite | GGUFFile
 IN_MEMORY = 1 << 26  # a file up to 64 MiB is read, a larger one is mapped
 MAGIC_FIELD = "header.magic"
 
@@ -124,7 +125,7 @@ class Format(NamedTuple):
 
 
 def fields(source: Source) -> list[Field]:
-    """Name every byte of a GGUF-lite file (a path, bytes, or an open ``GGUFLite``), in the order of the file.
+    """Name every byte of a GGUF-lite or GGUF file (a path, bytes, or an open file), in the order of the file.
 
     Never raises for a malformed file: what cannot be named is then a field "unread".
     Raises ``OSError`` if it cannot be opened.
@@ -149,7 +150,7 @@ def load(source: Source) -> np.ndarray:
     """The bytes of a file, or the bytes themselves: (n,) uint8; large files are mapped, not read."""
     if isinstance(source, bytes | bytearray | memoryview):
         return np.frombuffer(bytes(source), np.uint8)
-    path = source.path if isinstance(source, GGUFLite) else source
+    path = source.path if isinstance(source, GGUFLite | GGUFFile) else source
     if os.path.getsize(path) > IN_MEMORY:
         return np.memmap(path, np.uint8, "r")
     with open(path, "rb") as file:
@@ -160,13 +161,13 @@ def label_of(source: Source, otherwise: str = "bytes") -> str:
     """A file's name without its folder: what a picture calls it, the same on every machine."""
     if isinstance(source, bytes | bytearray | memoryview):
         return otherwise
-    return os.path.basename(os.fsdecode(source.path if isinstance(source, GGUFLite) else source))
+    return os.path.basename(os.fsdecode(source.path if isinstance(source, GGUFLite | GGUFFile) else source))
 
 
 def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | None:
     try:
         if not isinstance(source, bytes | bytearray | memoryview):
-            form.check(source.path if isinstance(source, GGUFLite) else source)
+            form.check(source.path if isinstance(source, GGUFLite | GGUFFile) else source)
         else:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = os.path.join(folder, "file")
@@ -315,4 +316,21 @@ _VALUES = {
         "4-bit integers, two a byte, low nibble first; times its group's scale, each is a weight",
     ),
 }
-FORMATS = {struct.pack("<I", MAGIC): Format(gguf_lite_fields, _check_gguf_lite)}  # by the first four bytes
+
+
+def _gguf_fields(data: np.ndarray) -> Iterator[Field]:
+    from .gguf_fields import gguf_fields  # which needs this module
+
+    return gguf_fields(data)
+
+
+def _check_gguf(path: str | os.PathLike[str]) -> None:
+    from .gguf_fields import check_gguf
+
+    check_gguf(path)
+
+
+FORMATS = {  # by the first four bytes
+    struct.pack("<I", MAGIC): Format(gguf_lite_fields, _check_gguf_lite),
+    b"GGUF": Format(_gguf_fields, _check_gguf),
+}

@@ -38,7 +38,7 @@ color:#fff;line-height:1.4;pointer-events:none}
 
 
 def hexview(source: Source, start: int | str = 0, length: int = 256) -> Picture:
-    """The bytes of a GGUF-lite file from ``start``, annotated field by field.
+    """The bytes of a GGUF-lite or GGUF file from ``start``, annotated field by field.
 
     source: a path, an open file or bytes; a malformed file is shown as far as it can be, with the reader's error.
     start: a byte from the start of the file (negative: from its end), or the name of a field; length: in bytes

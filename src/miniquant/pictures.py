@@ -77,6 +77,10 @@ _FILLS = {  # the colours that the figures have for the same things
     "F16": "230,159,0",
     "Q8": "0,158,115",
     "Q4": "86,180,233",
+    "BF16": "230,159,0",
+    "Q8_0": "0,158,115",
+    "Q4_0": "86,180,233",
+    "Q4_1": "0,114,178",
 }
 _RIBBON = """
 .mq.mq.mq svg{display:block;width:100%;min-width:640px;max-width:1100px;height:auto;color:inherit}
@@ -96,7 +100,7 @@ class Block(NamedTuple):
 
 
 def ribbon(source: Source) -> Picture:
-    """A whole GGUF-lite file as one strip to scale: scales short, values tall; below it what is too thin to see.
+    """A whole file, GGUF-lite or GGUF, as one strip to scale: scales short, values tall; magnified what is thin.
 
     source: a path, an open file or bytes; of a malformed file, what can be named. ``OSError`` if it cannot be opened.
     """
@@ -112,9 +116,8 @@ def ribbon(source: Source) -> Picture:
     listed = table("", heads, rows, (2, 3))
     body = f"<p>{escape(stop)}</p>" * bool(stop) + (scroll(title, _strip(blocks, size, title)) if blocks else "")
     if any(b.what for b in blocks):
-        body += (
-            "<p>Tall blocks are values, short ones the scales of the next. Point at a block for its name and size.</p>"
-        )
+        scales = "Tall blocks are values, short ones the scales of the next. " * any(b.what == "scales" for b in blocks)
+        body += f"<p>{scales}Point at a block for its name and size.</p>"
     body += f"<details><summary>Bytes and shares in a table</summary>{scroll('bytes and shares', listed)}</details>"
     return Picture(text, box(title, body, _RIBBON))
 
@@ -124,7 +127,7 @@ def _blocks(parts: list[Field]) -> list[Block]:
     blocks: list[Block] = []
     for field in parts:
         if field.kind in ("scales", "values"):
-            what = "scales" if field.kind == "scales" else _FORMS[field.form]
+            what = "scales" if field.kind == "scales" else _FORMS.get(field.form, field.form)
             blocks.append(Block(field.name.rpartition(": ")[0], what, field.start, len(field)))
             continue
         name = field.kind if field.kind in ("header", "metadata", "padding", "unread") else "descriptors"
