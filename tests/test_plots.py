@@ -54,6 +54,7 @@ def figures(model, paths):
             "size_against_kl": plots.size_against_kl(KL),
             "descriptor_bytes": plots.descriptor_bytes(file, "layers.0.mlp.fc1.weight"),
             "number_line": plots.number_line([-0.9, 0.26, 1.3], 0.13, 7),
+            "probabilities": plots.probabilities(["a", " b", "\n"], {"one": [0.5, 0.2, 0.3], "two": [0.4, 0.3, 0.3]}),
             "throughput_bars": plots.throughput_bars({"encode": 700.0, "copy": 12_000.0}),
         }
     drawn["settings"] = before, (dict(matplotlib.rcParams), plt.get_fignums())
