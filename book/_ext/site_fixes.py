@@ -22,6 +22,7 @@ SHOWN = (  # what pages import, include or read: when one of these changes, ever
     "benchmarks/*.json",
     "experiments/**/*.json",
 )
+UNDOCUMENTED = re.compile(r"\.(_|lab\.|plots_)")  # of miniquant's modules: what no program imports by that name
 SHAPES = re.compile(r"[a-z_]+(, [a-z_]+)*: ")  # "w, w_hat: (out, in)"
 
 
@@ -65,10 +66,26 @@ def _text_of(asset: object) -> str:
     return f"{getattr(asset, 'filename', asset)} {attributes.get('body', '')}".lower()
 
 
+def add_modules(app: Sphinx, page: str, source: list[str]) -> None:
+    """Put every public module that ``api.md`` does not mention at its end, so that none can be forgotten."""
+    if page != "book/api":
+        return
+    for path in sorted((ROOT / "src" / "miniquant").rglob("*.py")):
+        parts = path.relative_to(ROOT / "src").with_suffix("").parts
+        name = ".".join(parts)
+        if not UNDOCUMENTED.search(name) and f"automodule:: {name}\n" not in source[0]:
+            source[0] += f"\n### `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
+
+
 def keep_lines(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
-    """Keep the lines of a docstring that say ``name: shape, type`` apart, one below the other."""
-    text = "\n".join(lines)
-    paragraphs = [_line_block(p) if SHAPES.match(p) else p for p in text.split("\n\n")]
+    """Keep the lines of a docstring that say ``name: shape, type`` apart, and read ``|`` in its prose as itself."""
+    paragraphs = []
+    for paragraph in "\n".join(lines).split("\n\n"):
+        if ">>>" not in paragraph:
+            pieces = re.split(r"(``.+?``)", paragraph, flags=re.S)  # every other one is code
+            pieces[::2] = [piece.replace("|", r"\|") for piece in pieces[::2]]
+            paragraph = "".join(pieces)
+        paragraphs.append(_line_block(paragraph) if SHAPES.match(paragraph) else paragraph)
     lines[:] = "\n\n".join(paragraphs).split("\n")
 
 
@@ -106,6 +123,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.connect("config-inited", choose_execution)
     app.connect("builder-inited", remove_old_site, priority=1)
+    app.connect("source-read", add_modules)
     app.connect("autodoc-process-docstring", keep_lines)
     app.connect("autodoc-process-signature", plain_signature)
     app.connect("autodoc-skip-member", skip_aliases)
