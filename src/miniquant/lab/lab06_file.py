@@ -165,6 +165,8 @@ def _written(
     metadata_len: Any = len,
     n_tensors: Any = lambda state, schemes: len(state),
     absolute: bool = False,
+    too_early: bool = False,
+    turned: bool = False,
     interleaved: bool = False,
     quantized: bool = True,
     data_first: bool = False,
@@ -175,8 +177,10 @@ def _written(
     offsets = tensor_offsets(shapes, dtypes)
     block = metadata_bytes(metadata)
     start = 16 + len(block) + sum(len(descriptor_bytes(name, shapes[name], 0, 0)) for name in state)
+    start = 16 + len(block) if too_early else start if absolute else 0
     descriptors = [
-        descriptor_bytes(name, shapes[name], dtypes[name], offsets[name] + (start if absolute else 0)) for name in state
+        descriptor_bytes(name, shapes[name][:: -1 if turned else 1], dtypes[name], offsets[name] + start)
+        for name in state
     ]
     data = [encode_tensor(w, dtypes[name] if quantized else 0) for name, w in state.items()]
     order = [part for pair in zip(descriptors, data) for part in pair] if interleaved else [*descriptors, *data]
@@ -219,6 +223,27 @@ WRITE_FILE = Exercise(
             "The place where the data section begins was added to each offset, and the reader adds it again.",
             "Store what `tensor_offsets` returns, unchanged.",
             "the first offset not 0, and everything else right",
+        ),
+        Mistake(
+            "offsets fixed too early",
+            partial(_written, too_early=True),
+            "The count began behind the metadata, before any descriptor was written, and each one moves the data.",
+            "Store what `tensor_offsets` returns: it counts from the start of the data section, which is 0.",
+            "the first offset 16 or a little more, and everything else right",
+        ),
+        Mistake(
+            "dims reversed",
+            partial(_written, turned=True),
+            "The dims were turned around, as for real GGUF, and this format keeps PyTorch's order: out, then in.",
+            "Pass `tuple(w.shape)` as it is.",
+            "dims[0] and dims[1] exchanged in the descriptors",
+        ),
+        Mistake(
+            "a text file",
+            partial(_written, mode="w"),
+            'Mode "w" opens a file for text, and bytes are not text.',
+            'Open the file with mode "wb".',
+            "`write() argument must be str, not bytes`",
         ),
         Mistake(
             "each descriptor before its own data",

@@ -105,6 +105,13 @@ PACK_INT4 = Exercise(
             "a high nibble one too small wherever the even value is negative",
         ),
         Mistake(
+            "signed bytes",
+            lambda values: pack_oracle(values).view(np.int8),
+            "Shifting and joining int8 gives int8, and the bytes of a file are unsigned.",
+            "Convert to uint8 first: `values.astype(np.uint8) & 0x0F`.",
+            "a result of dtype int8",
+        ),
+        Mistake(
             "shifted by eight",
             shifted_by_eight,
             "Adding 8 is how real GGUF's Q4_0 stores a nibble; this format keeps two's complement.",

@@ -268,6 +268,10 @@ def _laid_out(
     return offsets
 
 
+def _prod_of_nothing(shapes: dict, dtypes: dict) -> dict:
+    return _laid_out(shapes, dtypes, size=lambda dims, dtype: _size(dims, dtype) * (1 if dims else np.prod(dims)))
+
+
 def _aligned(shapes: dict, dtypes: dict) -> dict:
     return _laid_out(shapes, dtypes, size=lambda dims, dtype: -(-_size(dims, dtype) // 32) * 32)
 
@@ -344,6 +348,13 @@ TENSOR_OFFSETS = Exercise(
             "The offset counts elements, and a float takes four bytes of the file.",
             "Multiply by the bytes that an element takes.",
             "the second offset is the number of elements of the first tensor",
+        ),
+        Mistake(
+            "a float after a scalar",
+            _prod_of_nothing,
+            "`np.prod(())` is the float 1.0, and an offset is a whole number.",
+            "Use `math.prod(dims)`, or wrap the product in `int(...)`.",
+            "`4.0` where `4` is expected, after a tensor of shape ()",
         ),
         Mistake(
             "aligned to 32",

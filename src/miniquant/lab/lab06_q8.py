@@ -83,6 +83,16 @@ def _q8_half_up(w: np.ndarray) -> bytes:
     return scale.tobytes() + np.floor(divided(w, scale) + 0.5).clip(-127, 127).astype(np.int8).tobytes()
 
 
+def _q8_not_lined_up(w: np.ndarray) -> bytes:
+    scale = rounded(np.abs(w).max(axis=1) / F32(127))  # (out,)
+    return scale.astype("<f2").tobytes() + to_int8(divided(w, scale)).tobytes()
+
+
+def _q8_signed_max(w: np.ndarray) -> bytes:
+    scale = rounded(w.max(axis=1, keepdims=True) / F32(127))
+    return scale.astype("<f2").tobytes() + to_int8(divided(w, scale)).tobytes()
+
+
 def _q8_columns(w: np.ndarray) -> bytes:
     scale, values = _q8_parts(w)
     return scale.tobytes() + values.T.tobytes()
@@ -152,6 +162,20 @@ ENCODE_Q8 = Exercise(
             "One maximum over everything gives one scale, and the format holds one for each row.",
             "Take the maximum along each row, with `axis=1`.",
             "a single scale in front of the values",
+        ),
+        Mistake(
+            "scales not lined up with their rows",
+            _q8_not_lined_up,
+            "Scales of shape (out,) are lined up with the columns when numpy divides, and each belongs to a row.",
+            "Keep the second axis: `max(axis=1, keepdims=True)` gives the shape (out, 1).",
+            "`operands could not be broadcast together`, or wrong values in a square matrix",
+        ),
+        Mistake(
+            "signed maximum",
+            _q8_signed_max,
+            "You took the largest weight, and a negative weight that lies farther from zero was not seen.",
+            "Take `np.abs(w)` first, then the maximum.",
+            "a scale too small, wherever a row's longest weight is negative",
         ),
         Mistake(
             "row by row",
