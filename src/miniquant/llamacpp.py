@@ -11,12 +11,14 @@ to it over a pipe: a crash becomes a ``LlamaCppError``.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes as c
 import importlib.util
 import os
 import pickle
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +38,12 @@ class LlamaCpp:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None, context: int = 256) -> None:
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 a pipe that nobody reads would fill up and block
         self._process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.llamacpp"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._stderr,
             env={**os.environ, "GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"},
         )
         try:
@@ -69,13 +72,25 @@ class LlamaCpp:
         """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model."""
         return self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
 
+    def block(self, kind: int) -> tuple[int, int]:
+        """The weights and the bytes of a block of a tensor type, as ggml has them. Needs no model."""
+        return self._call("block", int(kind))
+
+    def check(self, path: str | os.PathLike[str]) -> None:
+        """Read a file with ggml's own GGUF reader, the data too, whatever model it holds. Needs no model.
+
+        Raises ``LlamaCppError`` with what the reader complains of. If the reader aborts, the process is gone, and
+        with it this object: make another.
+        """
+        self._call("check", os.fspath(path))
+
     def close(self) -> None:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
-            if pipe:
-                pipe.close()
+        for file in (self._process.stdin, self._process.stdout, self._stderr):
+            with contextlib.suppress(BrokenPipeError):  # a request that it did not live to read
+                file.close()
 
     def __enter__(self) -> LlamaCpp:
         return self
@@ -88,9 +103,12 @@ class LlamaCpp:
             pickle.dump((name, arguments), self._process.stdin)
             self._process.stdin.flush()
             ok, result = pickle.load(self._process.stdout)  # from our own child
-        except (EOFError, BrokenPipeError, pickle.UnpicklingError):
+        except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             code = self._process.wait()
-            log = self._process.stderr.read().decode("utf-8", "replace").strip()[-600:]
+            if self._stderr.closed:
+                raise LlamaCppError(f"cannot {name}: this llama.cpp was closed; make a new LlamaCpp") from None
+            self._stderr.seek(0)
+            log = self._stderr.read().decode("utf-8", "replace").strip()[-600:]
             raise LlamaCppError(f"llama.cpp ended with code {code} in {name}: {log}") from None
         if not ok:
             raise LlamaCppError(result)
@@ -104,6 +122,12 @@ class _Parameters(c.Structure):
     """``llama_model_params`` or ``llama_context_params``: opaque and larger than either; passed by value."""
 
     _fields_ = [("words", c.c_uint32 * 128)]
+
+
+class _ReadParameters(c.Structure):
+    """``gguf_init_params``: without ``no_alloc`` the data is read into a new context, left at ``tensors``."""
+
+    _fields_ = [("no_alloc", c.c_bool), ("tensors", c.POINTER(c.c_void_p))]
 
 
 class _Batch(c.Structure):
@@ -143,6 +167,11 @@ _FUNCTIONS = {  # name: (result, arguments)
     "llama_get_memory": (c.c_void_p, [c.c_void_p]),
     "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
     "ggml_row_size": (c.c_size_t, [c.c_int, c.c_int64]),
+    "ggml_blck_size": (c.c_int64, [c.c_int]),
+    "ggml_type_size": (c.c_size_t, [c.c_int]),
+    "ggml_free": (None, [c.c_void_p]),
+    "gguf_init_from_file": (c.c_void_p, [c.c_char_p, _ReadParameters]),
+    "gguf_free": (None, [c.c_void_p]),
     "ggml_quantize_chunk": (
         c.c_size_t,
         [c.c_int, c.c_void_p, c.c_void_p, c.c_int64, c.c_int64, c.c_int64, c.c_void_p],
@@ -195,6 +224,9 @@ class _Inside:
         room, out = c.create_string_buffer(512), b""
         for token in tokens:  # piece by piece: llama_detokenize strips spaces
             length = self.lib.llama_token_to_piece(self.vocab, token, room, len(room), 0, True)
+            if length < 0:  # the room that it needs
+                room = c.create_string_buffer(-length)
+                length = self.lib.llama_token_to_piece(self.vocab, token, room, len(room), 0, True)
             out += room.raw[:length]
         return out
 
@@ -213,6 +245,17 @@ class _Inside:
         out = np.zeros((w.shape[0], self.lib.ggml_row_size(kind, w.shape[1])), np.uint8)
         self.lib.ggml_quantize_chunk(kind, w.ctypes.data, out.ctypes.data, 0, *w.shape, None)
         return out
+
+    def block(self, kind: int) -> tuple[int, int]:
+        return self.lib.ggml_blck_size(kind), self.lib.ggml_type_size(kind)
+
+    def check(self, path: str) -> None:
+        self.messages, tensors = [], c.c_void_p()
+        file = self.lib.gguf_init_from_file(os.fsencode(path), _ReadParameters(False, c.pointer(tensors)))
+        if not file:
+            raise LlamaCppError(f"llama.cpp refuses {path}: " + "".join(self.messages).strip())
+        self.lib.gguf_free(file)
+        self.lib.ggml_free(tensors)
 
     def _feed(self, tokens: list[int]) -> np.ndarray:
         if not tokens or self.used + len(tokens) > self.size:  # llama_decode would abort the process

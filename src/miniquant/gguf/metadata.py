@@ -8,6 +8,7 @@ Source: ``ggml/docs/gguf.md``, ``gguf_metadata_value_type``; the loader in ``ggm
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from enum import IntEnum
@@ -50,6 +51,16 @@ NUMPY = {  # the numbers; BOOL is one byte that is 0 or 1
     ValueType.FLOAT64: np.dtype("<f8"),
 }
 _TYPES = {dtype: kind for kind, dtype in NUMPY.items()}
+_NUMBERS = set(map(int, ValueType))
+_BOOLS = (bool, np.bool_)
+_TAKES = {  # by the kind of dtype: the classes of its values, and the kinds of numpy arrays that it takes
+    "b": (_BOOLS, "b"),
+    "i": ((int, np.integer), "iu"),
+    "u": ((int, np.integer), "iu"),
+    "f": ((int, float, np.integer, np.floating), "iuf"),
+}
+KEY = re.compile(r"[0-9A-Za-z_.-]+")  # the specification: segments of lower snake case; files have capitals and "-" too
+MAX_KEY = 0xFFFF
 
 
 class Typed(NamedTuple):
@@ -127,8 +138,10 @@ def encode_metadata(metadata: Mapping[str, Any]) -> bytes:
     """
     parts = []
     for key, value in metadata.items():
-        if not isinstance(key, str) or not key.isascii() or not key.isprintable() or not 1 <= len(key) <= 0xFFFF:
-            raise MetadataError(f"the key {key!r} is not 1 to 65535 printable ASCII characters")
+        if not isinstance(key, str) or len(key) > MAX_KEY or not KEY.fullmatch(key):
+            raise MetadataError(
+                f"the key {key!r:.80} is not 1 to {MAX_KEY} of ASCII's letters, digits, '.', '_' and '-'"
+            )
         try:
             parts.append(encode_string(key) + encode_value(value))
         except MetadataError as error:
@@ -138,13 +151,17 @@ def encode_metadata(metadata: Mapping[str, Any]) -> bytes:
 
 def encode_value(value: Any) -> bytes:
     """A u32 type, then the value."""
-    typed = value if isinstance(value, Typed) else infer(value)
-    head = struct.pack("<I", typed.kind)
-    if typed.kind != ValueType.ARRAY:
-        return head + _encode_items([typed.value], typed.kind)
-    if typed.of is None or typed.of == ValueType.ARRAY:
-        raise MetadataError("an array needs the type of its elements, and arrays of arrays are refused by llama.cpp")
-    return head + struct.pack("<IQ", typed.of, len(typed.value)) + _encode_items(typed.value, typed.of)
+    value, kind, of = value if isinstance(value, Typed) else infer(value)
+    if kind not in _NUMBERS or (kind == ValueType.ARRAY and of not in _NUMBERS):
+        raise MetadataError(f"kind {kind!r} of {of!r} is no type; each is a member of ValueType")
+    head = struct.pack("<I", kind)
+    if kind != ValueType.ARRAY:
+        return head + _encode_items([value], ValueType(kind))
+    if of == ValueType.ARRAY:
+        raise MetadataError("arrays of arrays are refused by llama.cpp; make it one flat array, or several keys")
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
+        raise MetadataError(f"an array takes a list or a numpy array, found a {type(value).__name__}")
+    return head + struct.pack("<IQ", of, len(value)) + _encode_items(value, ValueType(of))
 
 
 def infer(value: Any) -> Typed:
@@ -153,35 +170,41 @@ def infer(value: Any) -> Typed:
     >>> infer(-1).kind.name, infer([1.5]).of.name, infer(np.uint16(3)).kind.name
     ('INT32', 'FLOAT32', 'UINT16')
     """
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, np.generic | np.ndarray) and not isinstance(value, str):
+        kind = _TYPES.get(value.dtype.newbyteorder("<"))
+        if kind is None or value.ndim > 1:
+            raise MetadataError(
+                f"no type for shape {value.shape} of {value.dtype}; GGUF has flat arrays of plain numbers"
+            )
+        return Typed(value, ValueType.ARRAY, kind) if value.ndim else Typed(value[()], kind)
+    if isinstance(value, bool):
         return Typed(value, ValueType.BOOL)
     if isinstance(value, str):
         return Typed(value, ValueType.STRING)
     if isinstance(value, int):
         return Typed(value, _int_type(value, value, ValueType.UINT32))
-    if isinstance(value, float) and not isinstance(value, np.generic):
+    if isinstance(value, float):
         return Typed(value, ValueType.FLOAT32)
-    if isinstance(value, np.generic) and value.dtype.newbyteorder("<") in _TYPES:
-        return Typed(value, _TYPES[value.dtype.newbyteorder("<")])
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.newbyteorder("<") in _TYPES:
-        return Typed(value, ValueType.ARRAY, _TYPES[value.dtype.newbyteorder("<")])
     if isinstance(value, list | tuple | StringArray):
         return Typed(value, ValueType.ARRAY, _element_type(value))
     raise MetadataError(f"no GGUF type for a {type(value).__name__}; pass text, a number, a flat list, or Typed(...)")
 
 
 def _element_type(items: Sequence[Any]) -> ValueType:
-    if isinstance(items, StringArray) or (items and all(isinstance(item, str) for item in items)):
+    if isinstance(items, StringArray):
         return ValueType.STRING
-    if items and all(isinstance(item, bool) for item in items):
-        return ValueType.BOOL
-    if items and all(isinstance(item, int) and not isinstance(item, bool) for item in items):
+    if not items:
+        raise MetadataError("an empty list has no type; pass Typed([], ValueType.ARRAY, ...) with the elements' type")
+    classes = {type(item) for item in items}
+    plain = not any(issubclass(kind, bool | str | np.generic) for kind in classes)
+    if plain and all(issubclass(kind, int) for kind in classes):
         return _int_type(min(items), max(items), ValueType.INT32)
-    if items and all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
+    if plain and all(issubclass(kind, int | float) for kind in classes):
         return ValueType.FLOAT32
-    raise MetadataError(
-        "a list needs elements of one kind, and at least one; for an empty one, pass Typed([], ARRAY, …)"
-    )
+    if len(classes) == 1:
+        return infer(items[0]).kind
+    names = ", ".join(sorted(kind.__name__ for kind in classes))
+    raise MetadataError(f"a list needs elements of one kind, found {names}; pass Typed(...) to say which is meant")
 
 
 def _int_type(low: int, high: int, first: ValueType) -> ValueType:
@@ -189,29 +212,34 @@ def _int_type(low: int, high: int, first: ValueType) -> ValueType:
         limits = np.iinfo(NUMPY[kind])
         if limits.min <= low and high <= limits.max:
             return kind
-    raise MetadataError(f"the integers {low} to {high} do not fit in 64 bits")
+    raise MetadataError(f"no type of 64 bits holds integers from {low} to {high}")
 
 
-def _encode_items(items: Sequence[Any], kind: ValueType) -> bytes:
+def _encode_items(items: Sequence[Any] | np.ndarray, kind: ValueType) -> bytes:
+    """Values one behind the other. Each must be of the type; a float may be rounded to it, and that is all."""
     if kind == ValueType.STRING:
         if not all(isinstance(item, str) for item in items):
-            raise MetadataError("expected strings")
+            raise MetadataError("found something else than text for the type STRING")
         return b"".join(map(encode_string, items))
-    try:
-        array = np.array(items)
-        if len(items) == 0:
-            return b""
-        out = array.astype(NUMPY[kind])
-    except (ValueError, TypeError, OverflowError) as error:
-        raise MetadataError(f"{items!r} is not of type {kind.name}: {error}") from None
-    floating = kind in (ValueType.FLOAT32, ValueType.FLOAT64)
-    with np.errstate(all="ignore"):
-        same = np.isclose(out, array, rtol=1e-6, atol=1e-44, equal_nan=True) if floating else out == array
-    if (
-        array.ndim != 1
-        or array.dtype.kind not in "biuf"
-        or not np.all(same)
-        or (array.dtype.kind == "b") != (out.dtype.kind == "b")
-    ):
+    dtype = NUMPY[kind]
+    classes, letters = _TAKES[dtype.kind]
+    if isinstance(items, np.ndarray):
+        fits = items.ndim == 1 and items.dtype.kind in letters
+    else:
+        fits = all(isinstance(x, classes) and isinstance(x, _BOOLS) == (kind == ValueType.BOOL) for x in items)
+    if not fits:
         raise MetadataError(f"{items!r:.80} does not fit the type {kind.name}")
+    if dtype.kind in "iu" and len(items):
+        low, high, limits = int(min(items)), int(max(items)), np.iinfo(dtype)
+        if low < limits.min or high > limits.max:
+            raise MetadataError(
+                f"{kind.name} holds {limits.min} to {limits.max}, found {low if low < limits.min else high}"
+            )
+    try:
+        with np.errstate(all="ignore"):
+            out = np.array(items, dtype)
+            if dtype.kind == "f" and np.any(np.isinf(out) & np.isfinite(np.array(items, np.float64))):
+                raise OverflowError
+    except OverflowError:
+        raise MetadataError(f"{items!r:.80} is beyond {kind.name}") from None
     return out.tobytes()

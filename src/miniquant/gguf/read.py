@@ -6,8 +6,9 @@
 4. padding up to a multiple of general.alignment (32), then the data; every tensor starts at such a multiple
 
 What differs from GGUF-lite: 64-bit counts, typed values, dims reversed, alignment, blocks that carry their own scales.
-The reader takes what either the specification or llama.cpp's loader accepts, and believes no count or length before it
-has been held against the size of the file.
+Where specification and loader differ, the reader takes what either of them does (a name of 64 bytes, tensors in any
+order), except arrays of arrays and an alignment that is no power of two. It believes no count or length before it has
+held it against the size of the file: what it allocates for an entry, the file has paid for with the entry's bytes.
 
 Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
 """
@@ -25,14 +26,14 @@ import numpy as np
 
 from ..errors import FormatError
 from .blocks import GGMLType, decode, tensor_bytes
-from .metadata import NUMPY, StringArray, Typed, ValueType
+from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
 VERSION = 3
 HEADER = struct.Struct("<4sIQQ")
 ALIGNMENT = 32
 MAX_DIMS = 4
-MAX_NAME = 63  # bytes; the specification says 64, the loader wants fewer
+MAX_NAME = 63  # bytes, to write; the specification says 64, the loader wants fewer
 SMALLEST_PAIR = 8 + 1 + 4 + 1  # a key of one byte and a value of one
 SMALLEST_INFO = 8 + 0 + 4 + 0 + 4 + 8
 INTEGERS = {GGMLType.I8: "<i1", GGMLType.I16: "<i2", GGMLType.I32: "<i4", GGMLType.I64: "<i8", GGMLType.F64: "<f8"}
@@ -137,12 +138,12 @@ class GGUFFile:
         if magic != MAGIC:
             hint = "; this is a GGUF-lite file" if magic == b"TFLG" else ""
             raise self._error(f"found {magic!r}, a GGUF file begins with {MAGIC!r}{hint}", "header.magic", 0)
-        if version & 0xFFFF == 0:
+        if version and version & 0xFFFF == 0:
             raise self._error(
                 "the file is big-endian, and this reader reads little-endian files only", "header.version", 4
             )
         if version != VERSION:
-            older = "; versions 1 and 2 have other layouts, convert the model again" if version < VERSION else ""
+            older = "; versions 1 and 2 are obsolete, convert the model again" if version in (1, 2) else ""
             raise self._error(
                 f"found version {version}, this reader knows version {VERSION}{older}", "header.version", 4
             )
@@ -156,7 +157,7 @@ class GGUFFile:
         return n_tensors, n_pairs
 
     def _read_pair(self, index: int, start: int) -> int:
-        key, at = self._string(start, f"key {index}")
+        key, at = self._string(start, f"key {index}", MAX_KEY)
         if not key:
             raise self._error("the key is empty", f"key {index}", start)
         if key in self.metadata:
@@ -209,7 +210,8 @@ class GGUFFile:
     def _string_array(self, count: int, at: int, field: str) -> tuple[StringArray, int]:
         if count * 8 > self.n_bytes - at:
             raise self._error(f"found {count} strings, {self.n_bytes - at} bytes are left", f"{field}: length", at - 8)
-        starts, length_at, end = array("q"), struct.Struct("<Q").unpack_from, self.n_bytes
+        starts = array("I" if self.n_bytes < 2**32 else "Q")
+        length_at, end = struct.Struct("<Q").unpack_from, self.n_bytes
         for index in range(count):
             after = at + 8
             length = length_at(self._data, at)[0] if after <= end else end
@@ -238,10 +240,8 @@ class GGUFFile:
             raise self._error(f"found {self.alignment}, expected a power of two", f"metadata {key!r}", at)
 
     def _read_info(self, index: int, start: int) -> int:
-        name, at = self._string(start, f"tensor {index}: name")
-        field = f"tensor {name[:80]!r}"
-        if at - start - 8 > MAX_NAME + 1:
-            raise self._error(f"the name takes {at - start - 8} bytes, 64 at most", f"tensor {index}: name", start)
+        name, at = self._string(start, f"tensor {index}: name", MAX_NAME + 1)
+        field = f"tensor {name!r}"
         if name in self.tensors:
             raise self._error(f"the name {name!r} stands twice; names are unique", f"tensor {index}: name", start)
         (n_dims,), dims_at = self._take("<I", at, f"{field}: n_dims")
@@ -296,10 +296,12 @@ class GGUFFile:
         self._need(at, size, field)
         return struct.unpack_from(form, self._data, at), at + size
 
-    def _string(self, at: int, field: str) -> tuple[str, int]:
+    def _string(self, at: int, field: str, most: int | None = None) -> tuple[str, int]:
         (length,), start = self._take("<Q", at, f"{field}: length")
         if length > self.n_bytes - start:
             raise self._error(f"found {length}, {self.n_bytes - start} bytes are left", f"{field}: length", at)
+        if most is not None and length > most:
+            raise self._error(f"found {length} bytes, {most} at most", f"{field}: length", at)
         try:
             return str(self._data[start : start + length], "utf-8"), start + length
         except UnicodeDecodeError as error:

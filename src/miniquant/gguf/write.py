@@ -15,10 +15,12 @@ import numpy as np
 from ..errors import QuantizationError, SchemeError
 from ..files import atomic_write
 from ..quantize import is_torch
-from .blocks import CHUNK, CODECS, GGMLType, decode, encode, tensor_bytes
+from .blocks import CODECS, GGMLType, decode, encode, tensor_bytes
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, TensorInfo, padded
 
+PIECE = 2**21  # weights encoded at once: 8 MB of float32
+_NUMBERS = set(map(int, GGMLType))
 _PLAIN = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"} | {
     f"int{n}": f"I{n}" for n in (8, 16, 32, 64)
 }
@@ -62,11 +64,12 @@ def write_gguf(
 
 
 def _with_alignment(metadata: Mapping[str, Any], alignment: int) -> dict[str, Any]:
-    if not isinstance(alignment, int) or alignment < 8 or alignment & (alignment - 1):
+    if not isinstance(alignment, int) or not 8 <= alignment < 2**32 or alignment & (alignment - 1):
         raise SchemeError(f"the alignment {alignment!r} is not a power of two of at least 8; the usual one is 32")
     pairs = dict(metadata)
     given = pairs.get("general.alignment", alignment)
-    if (given.value if isinstance(given, Typed) else given) != alignment:
+    given = given.value if isinstance(given, Typed) else given
+    if not isinstance(given, int | np.integer) or given != alignment:
         raise SchemeError(f"metadata says general.alignment={given!r}, and the file is written with {alignment}")
     if alignment != ALIGNMENT or "general.alignment" in pairs:
         pairs["general.alignment"] = Typed(alignment, ValueType.UINT32)
@@ -75,18 +78,18 @@ def _with_alignment(metadata: Mapping[str, Any], alignment: int) -> dict[str, An
 
 def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
     """What to write for a tensor: its data, its type and its shape, all checked."""
-    data, kind = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+    length = len(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else 0
+    if not 1 <= length <= MAX_NAME or "\0" in name:
+        raise SchemeError(f"the tensor name {name!r} is not text of 1 to {MAX_NAME} bytes, which llama.cpp takes")
     if isinstance(value, RawTensor):
-        data, kind, shape = np.ascontiguousarray(value.raw, np.uint8), GGMLType(value.kind), tuple(value.shape)
+        data, kind, shape = _raw(name, value)
     else:
+        data, asked = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
         data = np.asarray(data) if isinstance(data, np.generic) else data
         if not is_torch(data) and not isinstance(data, np.ndarray):
-            raise SchemeError(f"tensor {name!r} is a {type(data).__name__}; pass an array, (array, type) or RawTensor")
-        shape = tuple(data.shape)
-        kind = _kind(name, str(data.dtype).removeprefix("torch."), kind)
-    encoded = name.encode("utf-8", "surrogatepass") if isinstance(name, str) else b""
-    if not 1 <= len(encoded) <= MAX_NAME:
-        raise SchemeError(f"the tensor name {name!r} takes {len(encoded)} bytes; llama.cpp takes 1 to {MAX_NAME}")
+            raise SchemeError(f"{name!r} is a {type(data).__name__}; pass an array, (array, type) or a RawTensor")
+        dtype = str(data.dtype).removeprefix("torch.") if is_torch(data) else data.dtype.name
+        kind, shape = _kind(name, dtype, asked), tuple(data.shape)
     if len(shape) > MAX_DIMS:
         raise SchemeError(f"{name!r} has shape {shape}; GGUF holds {MAX_DIMS} dims at most")
     try:
@@ -96,6 +99,17 @@ def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
     if isinstance(value, RawTensor) and data.nbytes != size:
         raise SchemeError(f"{name!r}: {kind.name} of shape {shape} takes {size} bytes, found {data.nbytes}")
     return data, kind, shape
+
+
+def _raw(name: str, value: RawTensor) -> tuple[np.ndarray, GGMLType, tuple[int, ...]]:
+    if value.kind not in _NUMBERS:
+        raise SchemeError(f"{name!r}: {value.kind!r} is no GGMLType")
+    if not isinstance(value.raw, np.ndarray) or value.raw.dtype != np.uint8:
+        found = value.raw.dtype if isinstance(value.raw, np.ndarray) else type(value.raw).__name__
+        raise SchemeError(f"{name!r}: raw blocks are an array of uint8, found {found}")
+    if not all(isinstance(dim, int | np.integer) and dim >= 0 for dim in value.shape):
+        raise SchemeError(f"{name!r}: the shape {value.shape!r} is not made of counts")
+    return value.raw, GGMLType(value.kind), tuple(map(int, value.shape))
 
 
 def _kind(name: str, dtype: str, asked: Any) -> GGMLType:
@@ -112,42 +126,48 @@ def _kind(name: str, dtype: str, asked: Any) -> GGMLType:
     return GGMLType[found]
 
 
-def _encoded(info: TensorInfo, data: Any) -> Iterator[bytes | memoryview]:
-    """The bytes of one tensor, a few rows at a time."""
+def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
+    """The bytes of one tensor, a piece at a time."""
+    if not info.n_bytes:
+        return
     if is_torch(data):
         data = data.detach().cpu()
-        data = (data.float() if data.dtype.itemsize == 2 and info.kind != GGMLType.F16 else data).numpy()
+        data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
     if data.dtype == np.uint8 or info.kind in INTEGERS:  # raw blocks, or numbers that are stored as they are
-        kind = data.dtype if data.dtype == np.uint8 else INTEGERS[info.kind]
-        yield np.ascontiguousarray(data, kind).tobytes()
+        yield memoryview(np.ascontiguousarray(data, INTEGERS.get(info.kind, data.dtype))).cast("B")
         return
     rows = data.reshape(-1, info.shape[-1] if info.shape else 1)
-    step = max(1, CHUNK * 32 // max(1, rows.shape[1]))
+    step = max(1, PIECE // rows.shape[1])
     for start in range(0, len(rows), step):
-        w = rows[start : start + step].astype(np.float32)
-        raw = encode(w, info.kind)
-        if info.kind != GGMLType.F32:
-            _check_encoded(info, w, raw, start)
+        given = rows[start : start + step]
+        with np.errstate(over="ignore"):
+            w = np.ascontiguousarray(given, np.float32)
+        raw = w if info.kind == GGMLType.F32 else encode(w, info.kind)
+        if info.kind != GGMLType.F32 or given.dtype.itemsize > 4:
+            _check_encoded(info, given, raw, start)
         yield memoryview(raw).cast("B")
 
 
-def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, start: int) -> None:
-    """A weight or a scale that the type cannot hold would come back as infinity or worse: refuse it."""
-    bad = ~np.isfinite(w)
-    if info.kind in (GGMLType.F16, GGMLType.BF16):
-        bad = ~np.isfinite(decode(raw, info.kind)) & ~bad
-        remedy = f"{info.kind.name} cannot hold it; store the tensor as F32"
+def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -> None:
+    """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
+    back = raw if info.kind == GGMLType.F32 else decode(raw, info.kind)
+    lost = ~np.isfinite(back)
+    if info.kind.block == 1:
+        lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
+    if not lost.any():
+        return
+    first = int(lost.argmax()) // info.kind.block * info.kind.block
+    block = w.reshape(-1)[first : first + info.kind.block]
+    finite = np.isfinite(block)
+    at = first + int(np.abs(block).argmax() if finite.all() else (~finite).argmax())
+    if info.kind.block == 1:
+        reason = f"{info.kind.name} cannot hold it; store the tensor as {'F32' if w.dtype.itemsize <= 4 else 'F64'}"
+    elif finite.all():
+        reason = "the scale of its block is beyond float16; store the tensor as F32"
     else:
-        remedy = "quantization needs finite weights"
-        if not bad.any():
-            scale = raw.reshape(-1, info.kind.n_bytes)[:, :2].copy().view("<f2")
-            bad = np.broadcast_to(~np.isfinite(scale), (len(scale), info.kind.block)).reshape(w.shape)
-            remedy = "the scale of its block is beyond float16; store the tensor as F32"
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise QuantizationError(
-            f"{info.name!r}: the weight at row {start + row}, column {column} is {w[row, column]:g}; {remedy}"
-        )
+        reason = "quantization needs finite weights"
+    row, column = row + at // w.shape[1], at % w.shape[1]
+    raise QuantizationError(f"{info.name!r}: the weight at row {row}, column {column} is {w.flat[at]:g}; {reason}")
 
 
 def _encode_info(info: TensorInfo) -> bytes:
