@@ -34,7 +34,7 @@ book: .venv/.installed
 
 book-strict: .venv/.installed
 	@echo "== building the site from the stored outputs, every warning an error"
-	$(BIN)/jupyter-book build . --toc book/_toc.yml -W --keep-going -n --all
+	LABS=stored $(BIN)/jupyter-book build . --toc book/_toc.yml -W --keep-going -n --all
 	$(BIN)/python tools/check_site.py _build/html
 
 test: .venv/.installed

@@ -28,7 +28,7 @@ from .compare import Difference, Fields, difference, equal, short
 from .limit import TooSlow, time_limit
 from .report import Report
 
-SECONDS = 5.0  # for one call of a student's function; every case is small
+SECONDS = 10.0  # for one call of a student's function; every case is small
 Case = tuple[Any, ...]
 
 
@@ -172,7 +172,7 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
     cases = spec.all_cases()
     outcomes: list[Outcome] = []
     for case in cases:
-        outcomes.append(attempt(spec, function, case))
+        outcomes.append(attempt(spec, function, case, SECONDS))
         if isinstance(outcomes[-1].error, TooSlow) or is_stub(outcomes[-1].error, function):
             break  # one call that never ends is enough
     if is_stub(outcomes[-1].error, function):
@@ -214,12 +214,12 @@ def evaluate(spec: Exercise, function: Callable[..., Any]) -> Report:
     )
 
 
-def attempt(spec: Exercise, function: Callable[..., Any], case: Case) -> Outcome:
-    """Call a function on a copy of a case, within the time limit, its printing caught."""
+def attempt(spec: Exercise, function: Callable[..., Any], case: Case, seconds: float | None = None) -> Outcome:
+    """Call a function on a copy of a case, within a time limit (for students' functions), its printing caught."""
     arguments = copy.deepcopy(case)
     printed = io.StringIO()
     try:
-        with time_limit(SECONDS), redirect_stdout(printed), warnings.catch_warnings(record=True) as caught:
+        with time_limit(seconds), redirect_stdout(printed), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = spec.run(function, arguments)
     except (Exception, TooSlow, SystemExit) as error:

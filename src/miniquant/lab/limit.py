@@ -14,8 +14,11 @@ class TooSlow(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise ``TooSlow`` inside the block once it has run for ``seconds``."""
+def time_limit(seconds: float | None) -> Iterator[None]:
+    """Raise ``TooSlow`` inside the block once it has run for ``seconds``; ``None`` is no limit."""
+    if seconds is None:
+        yield
+        return
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
 
         def stop(*_: object) -> None:
