@@ -149,6 +149,7 @@ def _metadata_faults() -> dict[str, Malformation]:
         "metadata of one word": metadata(b"hello", 16),
         "metadata with an empty key": metadata(b"a=1\n=2", 20),
         "metadata of an equals sign alone": metadata(b"=", 16),
+        "metadata of an empty line": metadata(b"\n", 16),
         "metadata with an empty line": metadata(b"a=1\n\nb=2", 20),
         "metadata with two final newlines": metadata(b"a=1\n\n", 20),
         "metadata that begins with a newline": metadata(b"\na=1", 16),
@@ -263,6 +264,7 @@ def _offset_faults() -> dict[str, Malformation]:
         "one tensor inside another": several("b", (b"a", (16,), 0), (b"b", (2,), 24)),
         "the first of three overlaps the last": several("a", (b"a", (4,), 40), (b"b", (4,), 0), (b"c", (4,), 32)),
         "a scalar in the middle of a tensor": several("b", (b"a", (16,), 0), (b"b", (), 60)),
+        "an overlap behind an empty tensor": several("c", (b"a", (4,), 0), (b"b", (0,), 5), (b"c", (), 8)),
         "an empty tensor beyond the end": several("a", (b"a", (0,), 65)),
     }
 
@@ -307,4 +309,5 @@ NOT_SEEN_BY_C = {name for name, fault in CORPUS.items() if fault.field == "metad
     "one tensor inside another",
     "the first of three overlaps the last",
     "a scalar in the middle of a tensor",
+    "an overlap behind an empty tensor",
 }
