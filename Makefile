@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 SITE := _build/html/index.html
-export MPLBACKEND ?= agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its own backend
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
@@ -46,7 +46,7 @@ test: .venv/.installed
 	@echo "== every lab, solved and unsolved, outputs compared"
 	OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions
 	@echo "== the library: units, properties, referees, doctests"
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
+	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
 
 lab: .venv/.installed
 	$(BIN)/jupyter lab --notebook-dir=notebooks

@@ -3,7 +3,7 @@
 It fails if
   * a page, a style sheet or a picture loads anything from another host (links that a reader may follow are fine);
   * a link or an anchor inside the site leads nowhere;
-  * an image has no alternative text, or a file's hash in its place; a drawing has no name;
+  * a figure is shown as text; an image has no alternative text, or a file's hash in its place; a drawing has no name;
   * a page has no title, no heading, or an id that stands twice;
   * the search index is missing.
 
@@ -115,6 +115,8 @@ class Reader(HTMLParser):
             self.page.title += data
         if self.inside and self.inside[-1] == "style":
             self.page.loads += _css_urls(data)
+        if data.startswith("<Figure size "):
+            self.page.problems.append("a figure is shown as text; was the page executed without the inline backend?")
 
 
 def _css_urls(text: str) -> list[str]:
