@@ -270,7 +270,8 @@ LAYER_ERRORS = Exercise(
     oracle=_layer_errors_oracle,
     cases=_layer_errors_cases,
     hints=(
-        "You have both halves already: `layer_outputs` for each model, and `tensor_errors` for two dicts.",
+        "You have both halves already: `layer_outputs` for each model, and `tensor_errors` for two dicts; their "
+        "checks come first.",
         "If an error comes out as a tensor instead of a float, your `max_abs_error` needs `np.asarray` on both sides.",
     ),
     why="the first layer beyond the limit is where the damage begins, and every layer after it only passes it on.",

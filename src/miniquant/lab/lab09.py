@@ -235,7 +235,8 @@ PREDICT_FILE_SIZE = Exercise(
     oracle=_predict_oracle,
     cases=_predict_cases,
     hints=(
-        "Two parts: `overhead_bytes(shapes, metadata)`, and the sum of `tensor_bytes` over all tensors.",
+        "Two parts: `overhead_bytes(shapes, metadata)`, and the sum of `tensor_bytes` over all tensors; their "
+        "checks come first.",
         '`schemes.get(name, "f32")` is the scheme of a tensor, also of one that `schemes` does not name.',
     ),
     why="a prediction that is right to the byte means that there is nothing in the file that you do not know about.",

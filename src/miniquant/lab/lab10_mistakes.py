@@ -223,6 +223,14 @@ LARGEST_PART = (
         "a small part whose name comes late in the alphabet",
     ),
     Mistake(
+        "the right percent under another name",
+        lambda parts: (max(parts), _percent(parts, _name(parts))),
+        "`max(parts.values())` found the size, but `max(parts)` compares the names, and the two "
+        "need not belong together.",
+        "Find the name first, with `max(parts, key=parts.get)`, and look its size up.",
+        "the expected percent with an unexpected name",
+    ),
+    Mistake(
         "a fraction instead of a percent",
         lambda parts: (_name(parts), _percent(parts, _name(parts)) / 100),
         "The share is between 0 and 1.",
