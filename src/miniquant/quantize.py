@@ -211,9 +211,8 @@ def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
     some beyond float32; when another type is asked for and would change a number.
     """
     if is_torch(w):
-        w = w.detach().cpu()
-        w = w.float() if w.is_floating_point() and w.itemsize < 4 else w  # bfloat16 has no numpy type
-        w = w.contiguous().numpy()
+        w = w.detach().cpu().contiguous()
+        w = (w.float() if w.is_floating_point() and w.itemsize < 4 else w).numpy()  # bfloat16 has no numpy type
     w = np.asarray(w)
     if dtype == np.float32 and not np.issubdtype(w.dtype, np.floating):
         raise QuantizationError(f"expected floating-point weights, found {w.dtype}; convert them to float32 first")
