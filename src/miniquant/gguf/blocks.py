@@ -394,9 +394,9 @@ CODECS: dict[GGMLType, Codec] = {
 
 
 def tensor_bytes(kind: GGMLType, shape: tuple[int, ...]) -> int:
-    """Bytes of a tensor whose last dimension is the row (numpy order).
+    """Bytes of a tensor whose last dimension is the row (numpy order); a scalar is a row of one.
 
     >>> tensor_bytes(GGMLType.Q4_0, (3, 64))
     108
     """
-    return math.prod(shape[:-1]) * row_bytes(kind, shape[-1]) if shape else kind.n_bytes
+    return math.prod(shape[:-1]) * row_bytes(kind, shape[-1] if shape else 1)

@@ -15,11 +15,11 @@ import numpy as np
 from ..errors import QuantizationError, SchemeError
 from ..files import atomic_write
 from ..quantize import is_torch
-from .blocks import CODECS, GGMLType, decode, encode, tensor_bytes
+from .blocks import CHUNK, CODECS, GGMLType, decode, encode, tensor_bytes
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, TensorInfo, padded
 
-PIECE = 2**21  # weights encoded at once: 8 MB of float32
+PIECE = 2**21  # weights encoded at once, at most: 8 MB of float32
 _NUMBERS = set(map(int, GGMLType))
 _PLAIN = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"} | {
     f"int{n}": f"I{n}" for n in (8, 16, 32, 64)
@@ -92,6 +92,10 @@ def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
         kind, shape = _kind(name, dtype, asked), tuple(data.shape)
     if len(shape) > MAX_DIMS:
         raise SchemeError(f"{name!r} has shape {shape}; GGUF holds {MAX_DIMS} dims at most")
+    if not shape and kind == GGMLType.BF16:
+        raise SchemeError(
+            f"{name!r} has no dims, and the gguf package cannot read a BF16 tensor of none; store it as F32"
+        )
     try:
         size = tensor_bytes(kind, shape)
     except QuantizationError as error:
@@ -134,10 +138,11 @@ def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
         data = data.detach().cpu()
         data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
     if data.dtype == np.uint8 or info.kind in INTEGERS:  # raw blocks, or numbers that are stored as they are
-        yield memoryview(np.ascontiguousarray(data, INTEGERS.get(info.kind, data.dtype))).cast("B")
+        dtype = data.dtype if data.dtype == np.uint8 else INTEGERS[info.kind]
+        yield memoryview(np.ascontiguousarray(data, dtype)).cast("B")
         return
     rows = data.reshape(-1, info.shape[-1] if info.shape else 1)
-    step = max(1, PIECE // rows.shape[1])
+    step = max(1, min(PIECE, max(CHUNK, rows.size // 4)) // rows.shape[1])
     for start in range(0, len(rows), step):
         given = rows[start : start + step]
         with np.errstate(over="ignore"):
