@@ -249,6 +249,9 @@ def run() -> None:
     except (MiniquantError, OSError) as error:
         click.echo(f"miniquant: {error}", err=True)
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        click.echo(f"miniquant: this needs the package {error.name}; pip install 'miniquant[labs]' brings it", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":
