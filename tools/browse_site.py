@@ -41,7 +41,7 @@ TOO_WIDE = """() => {
     (["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(e).overflowX) || scrolls(e.parentElement));
   return [...document.querySelectorAll("main *")]
     .filter(e => e.getBoundingClientRect().right > width + 1 && !scrolls(e.parentElement))
-    .slice(0, 3).map(e => `${e.tagName.toLowerCase()}.${e.className} "${(e.textContent || "").trim().slice(0, 40)}"`)
+    .slice(0, 3).map(e => `${e.tagName.toLowerCase()} "${(e.textContent || "").replace(/[ \\n]+/g, " ").slice(0, 40)}"`)
     .concat([`the page is ${document.documentElement.scrollWidth} wide`]);
 }"""
 
@@ -122,7 +122,7 @@ def search(page: Page, address: str, word: str) -> int:
     """How many pages the search finds."""
     visit(page, f"{address}/search.html?q={word}")
     try:
-        page.locator("#search-results li").first.wait_for(timeout=8000)
+        page.get_by_text("Search finished").first.wait_for(timeout=10_000)
     except Exception:
         return 0
     return page.locator("#search-results li").count()

@@ -1,27 +1,27 @@
 // Names that screen readers announce: what is seen is what is said, and every part lies in a landmark.
-document.addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll(".search-button-field")) {
-    button.removeAttribute("aria-label"); // its text, "Search Ctrl+K", is its name
-  }
-  for (const key of document.querySelectorAll(".search-button__kbd-shortcut")) {
-    key.setAttribute("aria-hidden", "true");
-  }
-  for (const icon of document.querySelectorAll(".theme-switch-button i")) {
-    icon.removeAttribute("title"); // the button has a name of its own
-    icon.setAttribute("aria-hidden", "true");
-  }
-  for (const summary of document.querySelectorAll("summary[aria-label='Toggle hidden content']")) {
-    summary.removeAttribute("aria-label"); // its text, "Show the code", is its name
-  }
-  for (const entry of document.querySelectorAll(".citation, .citation-list")) {
-    entry.removeAttribute("role"); // one is deprecated, the other allows no links between its entries
-  }
-  const sidebar = document.querySelector(".bd-sidebar-primary");
-  if (sidebar) {
-    sidebar.setAttribute("role", "region");
-    sidebar.setAttribute("aria-label", "The book");
-  }
-  // A wide output scrolls by itself; the keyboard must reach it.
+// Loaded with "defer", so the page is there, and the theme's own scripts come after.
+for (const icon of document.querySelectorAll(".theme-switch-button i")) {
+  icon.removeAttribute("title"); // the button has a name of its own
+}
+for (const button of document.querySelectorAll(".search-button-field")) {
+  button.removeAttribute("aria-label"); // its text, "Search", is its name
+}
+for (const key of document.querySelectorAll(".search-button__kbd-shortcut")) {
+  key.setAttribute("aria-hidden", "true");
+}
+for (const summary of document.querySelectorAll("summary[aria-label='Toggle hidden content']")) {
+  summary.removeAttribute("aria-label"); // its text, "Show the code", is its name
+}
+for (const entry of document.querySelectorAll(".citation, .citation-list")) {
+  entry.removeAttribute("role"); // one is deprecated, the other allows no links between its entries
+}
+for (const sidebar of document.querySelectorAll(".bd-sidebar-primary")) {
+  sidebar.setAttribute("role", "region");
+  sidebar.setAttribute("aria-label", "The book");
+}
+
+// What is wider than the page scrolls by itself; the keyboard must reach it.
+addEventListener("load", () => {
   for (const box of document.querySelectorAll(".cell_output pre, .highlight pre, .pst-scrollable-table-container")) {
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
