@@ -106,9 +106,9 @@ GGUF_HEADER = Exercise(
         ),
         Mistake(
             "padding slipped in",
-            lambda n_tensors, n_kv: struct.pack("<4sI", b"GGUF", 3) + struct.pack("<QxxxxQ", n_tensors, n_kv),
-            "Four bytes of padding lie between the counts.",
-            "Pack the whole header with one format that begins with `<`, and write nothing by hand in between.",
+            partial(_header, form="<IxxxxQQ"),
+            "Without `<`, struct pads as a C compiler does, and puts four bytes between the version and the counts.",
+            "Begin the format with `<`, which also switches padding off.",
             "28 bytes where 24 are expected",
         ),
     ),

@@ -337,6 +337,13 @@ DECODE_Q4_0 = Exercise(
             "weights around 250 × d",
         ),
         Mistake(
+            "computed in float16",
+            lambda raw: _decode(raw).astype(np.float16),
+            "d was left a float16, and so is everything that it is multiplied by.",
+            "Convert d with `.astype(np.float32)`.",
+            "the right numbers as float16",
+        ),
+        Mistake(
             "the scale behind the values",
             partial(_decode, at=16),
             "d was read from the last two bytes of each block.",

@@ -138,6 +138,13 @@ ENCODE_Q8_0 = Exercise(
             "a 0 where the weight is exactly half of d",
         ),
         Mistake(
+            "halves rounded up",
+            partial(_q8_0, rounding=lambda x: np.floor(x + F32(0.5))),
+            "`np.floor(x + 0.5)` takes -0.5 to 0, and C's `roundf`, which ggml uses, takes it to -1.",
+            "Round half away from zero, see hint 2.",
+            "right for positive weights, and a 0 where a weight is exactly minus half of d",
+        ),
+        Mistake(
             "cut off instead of rounded",
             partial(_q8_0, rounding=np.trunc),
             "`astype(np.int8)` drops what stands behind the point.",
