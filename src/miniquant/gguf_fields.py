@@ -17,7 +17,7 @@ import numpy as np
 
 from .fields import MAGIC_FIELD, Field, _place, _show, _Walk
 from .gguf.blocks import CODECS, GGMLType, decode
-from .gguf.metadata import NUMPY, ValueType
+from .gguf.metadata import NUMPY, StringArray, ValueType
 from .gguf.read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, TensorInfo, padded, read_gguf
 
 MAGIC = b"GGUF"
@@ -275,6 +275,8 @@ def _what(kind: GGMLType) -> str:
 
 
 def check_gguf(path: str | os.PathLike[str]) -> None:
-    """Raise what the reader raises on opening the file."""
-    with read_gguf(path):
-        pass
+    """Raise what the reader raises on opening the file, or on reading a text in an array."""
+    with read_gguf(path) as file:
+        for value in file.metadata.values():
+            if isinstance(value, StringArray):
+                list(value)
