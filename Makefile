@@ -24,7 +24,7 @@ help:
 	@$(BIN)/python -m pip install --progress-bar on -r requirements.txt -c constraints.txt -e . > .venv/install.log 2>&1 & \
 	  pid=$$!; while kill -0 $$pid 2>/dev/null; do printf '.'; sleep 3; done; echo; wait $$pid || { tail -n 20 .venv/install.log; exit 1; }
 	@$(BIN)/jupyter labextension disable --level=sys_prefix @jupyter/nbgrader > .venv/lab.log 2>&1 || true
-	@$(BIN)/jupyter server extension disable --sys-prefix nbgrader.server_extensions >> .venv/lab.log 2>&1 || true
+	@rm -f .venv/etc/jupyter/jupyter_server_config.d/nbgrader.json
 	@touch $@
 
 book: .venv/.installed

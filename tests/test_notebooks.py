@@ -12,7 +12,6 @@ import pytest
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 import notebooks as tool  # noqa: E402
-
 from miniquant.lab import exercises  # noqa: E402
 
 SOLVED = sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))
