@@ -62,6 +62,7 @@ class GGMLType(IntEnum):
     MXFP4 = 39
     NVFP4 = 40
     Q1_0 = 41
+    Q2_0 = 42
 
     @property
     def block(self) -> int:
@@ -118,6 +119,7 @@ _SIZES = {  # type -> (weights, bytes) of a block
     GGMLType.MXFP4: (32, 17),
     GGMLType.NVFP4: (64, 36),
     GGMLType.Q1_0: (128, 18),
+    GGMLType.Q2_0: (64, 18),
 }
 
 
@@ -147,7 +149,7 @@ def encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
     shape = (*w.shape[:-1], row_bytes(kind, w.shape[-1]))
     blocks = w.reshape(-1, kind.block)
     out = np.empty((len(blocks), kind.n_bytes), np.uint8)
-    _in_chunks(codec.encode, blocks, out, CHUNK // kind.block)
+    _in_chunks(codec.encode, blocks, out, kind.block)
     return out.reshape(shape)
 
 
@@ -167,7 +169,7 @@ def decode(raw: np.ndarray, kind: GGMLType) -> np.ndarray:
     shape = (*raw.shape[:-1], raw.shape[-1] // kind.n_bytes * kind.block)
     blocks = np.ascontiguousarray(raw).reshape(-1, kind.n_bytes)
     out = np.empty((len(blocks), kind.block), np.float32)
-    _in_chunks(codec.decode, blocks, out, CHUNK // kind.block)
+    _in_chunks(codec.decode, blocks, out, kind.block)
     return out.reshape(shape)
 
 
@@ -175,7 +177,7 @@ Work = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
 
 
 class Codec(NamedTuple):
-    """Two functions of (source, target, scratch), where scratch is (2, CHUNK) float32 for whatever they like.
+    """Two functions of (source, target, scratch), where scratch is float32, two rows as large as the weights.
 
     ``encode`` goes from (blocks, weights) float32 to (blocks, bytes) uint8, ``decode`` back.
     """
@@ -191,23 +193,24 @@ def _codec(kind: GGMLType) -> Codec:
     return CODECS[kind]
 
 
-def _in_chunks(work: Work, source: np.ndarray, target: np.ndarray, step: int) -> None:
-    """Do the work on ``step`` blocks after another; in several threads if there is much of it."""
+def _in_chunks(work: Work, source: np.ndarray, target: np.ndarray, block: int) -> None:
+    """Do the work on ``CHUNK`` weights after another; in several threads if there is much of it."""
+    n, step = len(source), CHUNK // block  # in blocks
+    threads = THREADS if n * block > ALONE else 1
+    share = -(-n // (threads * step)) * step  # of a thread, in whole chunks
 
-    def run(first: int, last: int) -> None:
-        scratch = np.empty((2, CHUNK), np.float32)
+    def run(first: int) -> None:
+        last = min(first + share, n)
+        scratch = np.empty((2, min(step, last - first) * block), np.float32)
         with np.errstate(all="ignore"):  # an overflow is the caller's to find
             for start in range(first, last, step):
                 part = slice(start, min(start + step, last))
                 work(source[part], target[part], scratch)
 
-    n = len(source)
-    threads = THREADS if max(source.size, target.size) > ALONE else 1
     if threads == 1:
-        return run(0, n)
-    share = -(-n // (threads * step)) * step  # blocks a thread, in whole chunks
+        return run(0)
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(run, range(0, n, share), [*range(share, n, share), n]))
+        list(pool.map(run, range(0, n, share)))
 
 
 # ---- plain floats: a block is one weight -----------------------------------------------------------------------------

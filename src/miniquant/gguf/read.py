@@ -26,7 +26,7 @@ import numpy as np
 
 from ..errors import FormatError
 from .blocks import GGMLType, decode, tensor_bytes
-from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
+from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType, decode_text
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
 VERSION = 3
@@ -159,10 +159,10 @@ class GGUFFile:
     def _read_pair(self, index: int, start: int) -> int:
         key, at = self._string(start, f"key {index}", MAX_KEY)
         if not key:
-            raise self._error("the key is empty", f"key {index}", start)
+            raise self._error("the key is empty", f"key {index}: length", start)
         if key in self.metadata:
             raise self._error(f"the key {key[:80]!r} stands twice; keys are unique", f"key {index}", start)
-        kind, at = self._value_type(at, f"metadata {key[:80]!r}")
+        kind, at = self._value_type(at, f"metadata {key[:80]!r}: type")
         of = None
         if kind == ValueType.ARRAY:
             of, at = self._value_type(at, f"metadata {key[:80]!r}: element type")
@@ -174,9 +174,9 @@ class GGUFFile:
         return at
 
     def _value_type(self, at: int, field: str) -> tuple[ValueType, int]:
-        (code,), after = self._take("<I", at, f"{field}: type")
+        (code,), after = self._take("<I", at, field)
         if code >= len(ValueType):
-            raise self._error(f"found type {code}; the types are 0 to {len(ValueType) - 1}", f"{field}: type", at)
+            raise self._error(f"found type {code}; the types are 0 to {len(ValueType) - 1}", field, at)
         return ValueType(code), after
 
     def _scalar(self, key: str, kind: ValueType, at: int) -> tuple[Any, int]:
@@ -232,12 +232,14 @@ class GGUFFile:
         key = "general.alignment"
         if key not in self.metadata:
             return
-        at = self.spans[f"metadata:{key}"][0]
-        if self.types[key][0] != ValueType.UINT32:
-            raise self._error(f"its type is {self.types[key][0].name}, expected UINT32", f"metadata {key!r}", at)
+        (start, end), (kind, _) = self.spans[f"metadata:{key}"], self.types[key]
+        if kind != ValueType.UINT32:
+            raise self._error(
+                f"its type is {kind.name}, expected UINT32", f"metadata {key!r}: type", start + 8 + len(key)
+            )
         self.alignment = self.metadata[key]
         if self.alignment == 0 or self.alignment & (self.alignment - 1):
-            raise self._error(f"found {self.alignment}, expected a power of two", f"metadata {key!r}", at)
+            raise self._error(f"found {self.alignment}, expected a power of two", f"metadata {key!r}", end - 4)
 
     def _read_info(self, index: int, start: int) -> int:
         name, at = self._string(start, f"tensor {index}: name", MAX_NAME + 1)
@@ -257,7 +259,7 @@ class GGUFFile:
             kind = GGMLType(code)
         except ValueError:
             raise self._error(
-                f"found type {code}, which ggml does not have (any more)", f"{field}: type", at - 4
+                f"found type {code}, which is none of ggml's (any more)", f"{field}: type", at - 4
             ) from None
         if dims and dims[0] % kind.block:
             raise self._error(
@@ -302,10 +304,7 @@ class GGUFFile:
             raise self._error(f"found {length}, {self.n_bytes - start} bytes are left", f"{field}: length", at)
         if most is not None and length > most:
             raise self._error(f"found {length} bytes, {most} at most", f"{field}: length", at)
-        try:
-            return str(self._data[start : start + length], "utf-8"), start + length
-        except UnicodeDecodeError as error:
-            raise self._error(f"not valid UTF-8 ({error.reason})", field, start + error.start) from None
+        return decode_text(self._data, start, length, field, self.path), start + length
 
     def _need(self, at: int, size: int, field: str) -> None:
         if at + size > self.n_bytes:
