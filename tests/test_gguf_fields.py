@@ -5,6 +5,7 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from gguf_malformations import CORPUS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -125,7 +126,7 @@ def test_fields_cover_every_byte_and_decode_to_what_the_reader_reads_for_random_
     tensors = {}
     for i in range(data.draw(st.integers(0, 4))):
         kind = data.draw(st.sampled_from(["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"]))
-        shape = data.draw(st.lists(st.integers(0, 3), max_size=3))
+        shape = data.draw(st.lists(st.integers(0, 3), min_size=int(kind == "BF16"), max_size=3))
         shape = [*shape, 32 * data.draw(st.integers(1, 3))] if kind.startswith("Q") else shape
         w = np.random.default_rng(i).normal(size=shape).astype(np.float32)
         tensors[data.draw(names) + str(i)] = (w, kind)
@@ -222,6 +223,18 @@ def test_each_malformation_is_named_as_far_as_the_reader_gets(broken, field, nam
     assert field in error.field
     assert str(error) in repr(hexview(broken))
     assert str(tmp_path) not in repr(hexview(path)), "a folder of this machine has no place in a stored output"
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_each_malformation_of_the_corpus_is_shown_with_the_readers_error(name, tmp_path):
+    path = tmp_path / "broken.gguf"
+    path.write_bytes(CORPUS[name].data)
+    parts, error = parse(path)
+    assert covers(parts, len(CORPUS[name].data))
+    if CORPUS[name].data[:4] == b"GGUF":
+        assert CORPUS[name].field in error.field
+        assert str(error) in repr(hexview(path))
+    ET.fromstring(ribbon(path).html)
 
 
 def test_a_truncated_tensor_shows_the_part_that_is_there():
