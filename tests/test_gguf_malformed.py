@@ -345,14 +345,14 @@ SEED = seed_file()
 
 
 def numbers_of(data: bytes, path: Path) -> list[tuple[int, int]]:
-    """Where the counts, lengths, types, dims and offsets of a valid file stand: (first byte, number of bytes)."""
+    """Where the counts, lengths, names, types, dims and offsets of a valid file stand: (first byte, how many)."""
     found = [(0, 4), (4, 4), (8, 8), (16, 8)]
     path.write_bytes(data)
     with read_gguf(path) as file:
         for name, (start, end) in file.spans.items():
             (length,) = struct.unpack_from("<Q", data, start)
             after = start + 8 + length
-            found += [(start, 8), (after, 4)]
+            found += [(start, 8), (start + 8, min(8, length)), (after, 4)]
             if name.startswith("tensor:"):
                 found += [(at, 8) for at in range(after + 4, end - 12, 8)]
                 found += [(end - 12, 4), (end - 8, 8)]
