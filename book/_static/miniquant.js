@@ -28,3 +28,8 @@ addEventListener("load", () => {
     }
   }
 });
+
+// Opened as a file, a page may not fetch another one, so the search lists titles without excerpts.
+if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS === "object") {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+}
