@@ -148,7 +148,7 @@ NAMES_IN_ORDER = Exercise(
     cases=_order_cases,
     hints=(
         "Compare each name with its neighbour: Python's `<` on strings is the order that is meant.",
-        "`all(a < b for a, b in zip(names, names[1:]))`; an empty list is in order.",
+        "`all(a < b for a, b in pairwise(names))`, with `pairwise` from `itertools`; an empty list is in order.",
     ),
     why="it looks at every pair of neighbours, and one pair in the wrong order is enough to falsify the claim.",
     mistakes=lab12_mistakes.NAMES_IN_ORDER,

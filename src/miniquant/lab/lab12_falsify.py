@@ -10,7 +10,6 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, settings
 from hypothesis import strategies as st
-from hypothesis.errors import HypothesisException
 
 from ..export import ModelMetadata
 
@@ -81,7 +80,7 @@ def attack(claim: Claim, *strategies: st.SearchStrategy[Any], cases: int = CASES
     )
     try:
         search(given(st.tuples(*strategies))(one_case))()
-    except (Exception, HypothesisException):  # the last failing call was that with the smallest case
+    except Exception:  # the last failing call was that with the smallest case
         if smallest is None:
             raise
     return Attempt(tried, smallest, reason)
@@ -127,17 +126,18 @@ class Board:
         else:
             print(f"{number} {form}: FALSIFIED, {attempt.reason}\n  smallest case: {_without_first(attempt).case}")
 
-    def hunt(self, flawed: Any) -> dict[str, Attempt]:
-        """Attack every claim with ``flawed`` in place of the pipeline: number -> what happened."""
+    def hunt(self, flawed: Any, *numbers: str) -> dict[str, Attempt]:
+        """Attack these claims, or all, with ``flawed`` in place of the pipeline: number -> what happened."""
+        chosen = {number: self.claims[number] for number in numbers or sorted(self.claims)}
         return {
             number: _without_first(attack(claim, st.just(flawed), *strategies, cases=self.cases))
-            for number, (claim, strategies) in self.claims.items()
+            for number, (claim, strategies) in chosen.items()
         }
 
     def rows(self) -> list[tuple[str, str, int, str]]:
         """One row a claim: number, text of its last form, cases that this form was tried with, verdict."""
         rows = []
-        for number, tried in self.attempts.items():
+        for number, tried in sorted(self.attempts.items()):
             *before, (form, text, last) = tried
             fallen = [name for name, _, attempt in before if not attempt.survived]
             verdict = f"survived {form}" if last.survived else f"FALSIFIED {form}"
