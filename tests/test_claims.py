@@ -304,6 +304,7 @@ def test_c013_as_written_is_false_because_alignment_can_absorb_a_descriptor():
 @given(
     weights, st.sampled_from([".gguf", ".safetensors", ".apr", ".apr.json", ".xyz", ""]), st.sampled_from(ExportFormat)
 )
+@example(ModelWeights({}), ".safetensors", ExportFormat.GGUF)
 def test_c014_export_auto_goes_by_the_extension_and_falls_back_to_the_default(model, extension, default):
     expected = ExportFormat.from_path("m" + extension) or default
     with tempfile.TemporaryDirectory() as folder:

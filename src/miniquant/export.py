@@ -281,7 +281,8 @@ def _safetensors(path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWe
 
     about = {k: v if isinstance(v, str) else json.dumps(v) for k, v in asdict(weights.metadata).items() if v}
     with atomic_write(path) as file:
-        file.write(save({n: np.ascontiguousarray(w) for n, w in tensors.items()}, about))
+        arrays = {n: np.ascontiguousarray(w) for n, w in tensors.items()}
+        file.write(save(arrays, about or None))  # with {} and no tensors, the library's header is no JSON
 
 
 def _apr(path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWeights) -> None:
