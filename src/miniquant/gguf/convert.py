@@ -68,9 +68,15 @@ def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[
 
 
 def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
-    """Every key that llama.cpp needs to run the model, and the few that it guesses wrong without."""
+    """Every key that llama.cpp needs to run the model, and the few that it guesses wrong without.
+
+    Raises ``SchemeError`` for an unknown type, or a tokenizer that is not the model's.
+    """
     config = model.config
     kind = _known(kind)
+    n_tokens = tokenizer.get_vocab_size()
+    if n_tokens != config.vocab_size:
+        raise SchemeError(f"the tokenizer has {n_tokens} tokens, the model {config.vocab_size}; pass its own tokenizer")
     metadata: dict[str, Any] = {
         "general.architecture": "gpt2",
         "general.name": name,
@@ -88,9 +94,14 @@ def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name:
 
 
 def tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
-    """A byte-level BPE tokenizer as llama.cpp's ``gpt2`` vocabulary; special tokens are of type CONTROL."""
+    """A byte-level BPE tokenizer as llama.cpp's ``gpt2`` vocabulary; special tokens are of type CONTROL.
+
+    Raises ``SchemeError`` for a tokenizer without a special token: llama.cpp wants to know where a text ends.
+    """
     parts: Mapping[str, Any] = json.loads(tokenizer.to_str())
     special = {token["id"] for token in parts["added_tokens"] if token["special"]}
+    if parts["model"]["type"] != "BPE" or not special:
+        raise SchemeError(f"a BPE tokenizer with a special token is needed, found {parts['model']['type']}, {special=}")
     tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
     merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in parts["model"]["merges"]]
     end = min(special)
@@ -167,7 +178,8 @@ _CONFIG_KEYS = {
 
 
 def _known(kind: str) -> str:
+    found = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
     names = [codec.name for codec in CODECS]
-    if str(kind).upper() not in names:
+    if found not in names:
         raise SchemeError(f"no type {kind!r}; there are {', '.join(names)}")
-    return GGMLType[str(kind).upper()].name
+    return found
