@@ -191,10 +191,16 @@ class _Inside:
         for name, (result, arguments) in _FUNCTIONS.items():
             function = getattr(self.lib, name)
             function.restype, function.argtypes = result, arguments
+        self.model: int | None = None
         self.messages: list[str] = []
         self._log = _LOG(self._remember)  # kept alive: C holds a pointer to it
         self.lib.llama_log_set(self._log, None)
         self.lib.llama_backend_init()
+
+    def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
+        if self.model is None and name in ("tokenize", "text", "logits", "greedy"):
+            raise LlamaCppError(f"no model is loaded, so there is nothing to {name}; pass LlamaCpp the path of one")
+        return getattr(self, name)(*arguments)
 
     def _remember(self, level: int, text: bytes, _: object) -> None:
         if level >= 3:  # warnings and errors
@@ -286,7 +292,7 @@ def _serve() -> None:
             return
         try:
             inside = inside or _Inside()
-            answer = (True, getattr(inside, name)(*arguments))
+            answer = (True, inside.answer(name, arguments))
         except Exception as error:
             answer = (False, f"{error}" if isinstance(error, LlamaCppError) else f"{type(error).__name__}: {error}")
         pickle.dump(answer, answers)
