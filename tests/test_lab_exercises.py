@@ -72,6 +72,29 @@ def test_two_mistakes_of_one_exercise_can_be_told_apart(spec):
         assert not same, f"{a.name!r} and {b.name!r} look the same to the checks"
 
 
+@pytest.mark.parametrize(
+    ("spec", "a", "b"),
+    [(s, a, b) for s in ALL.values() for a, b in zip(s.mistakes, s.mistakes[1:])],
+    ids=[f"{s.name}-{a.name}-{b.name}" for s in ALL.values() for a, b in zip(s.mistakes, s.mistakes[1:])],
+)
+def test_two_mistakes_at_once_are_refused_with_a_truthful_expected_and_got(spec, a, b):
+    """A student who makes one mistake on every second input and the other on the rest, in either order."""
+    reports = []
+    for parity in (0, 1):
+        calls = []
+
+        def both(*arguments, parity=parity, calls=calls):
+            calls.append(arguments)
+            return (a, b)[(len(calls) + parity) % 2].wrong(*arguments)
+
+        reports.append(evaluate(spec, renamed(spec, both)))
+    failed = [report for report in reports if not report.passed]  # a mistake may be harmless on its half of the cases
+    assert failed
+    for report in failed:
+        assert report.what
+        assert report.expected != report.got, report
+
+
 def blank(value):
     """What ``value`` would be if nobody had computed anything: zeros of its shape, or its type's empty value."""
     if isinstance(value, np.ndarray):

@@ -69,7 +69,7 @@ def is_held_out(name: str) -> bool:
     """Whether the document of this name is held out; depends on the name alone.
 
     >>> is_held_out("assert"), is_held_out("while")
-    (False, False)
+    (False, True)
     """
     digest = hashlib.sha256(name.encode()).digest()
     return int.from_bytes(digest[:4], "big") / 2**32 < HELD_OUT_PART
@@ -138,8 +138,8 @@ def text_hash(documents: list[str]) -> str:
 def load_tokenizer() -> Tokenizer:
     """The committed byte-level BPE tokenizer, 1024 tokens; token 0 is the end of a text.
 
-    >>> load_tokenizer().encode("import os").tokens
-    ['import', 'Ġ', 'os']
+    >>> load_tokenizer().encode("import the module").tokens
+    ['i', 'mp', 'ort', 'Ġthe', 'Ġmodule']
     """
     return Tokenizer.from_str(resources.files("miniquant").joinpath("assets/tokenizer.json").read_text("utf-8"))
 

@@ -196,7 +196,13 @@ def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference |
     if not isinstance(got, dict):
         return Difference("the type differs", kind(expected), kind(got))
     if expected.keys() != got.keys():
-        return Difference("the keys differ", short(list(expected)), short(list(got)))
+        missing, extra = ([k for k in a if k not in b] for a, b in ((expected, got), (got, expected)))
+        found = [f"{short(missing[0])} is missing"] if missing else []
+        found += [f"{short(extra[0])} is not expected"] if extra else []
+        keys = (short(list(expected)), short(list(got)))
+        if keys[0] == keys[1]:  # too many to be shown whole: show where they part
+            keys = (short(missing) if missing else "no other keys", short(extra) if extra else "not these keys")
+        return Difference(f"the keys differ: {' and '.join(found)}", *keys)
     if list(expected) != list(got):
         return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
     for key in expected:
