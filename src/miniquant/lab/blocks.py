@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import html
-import re
-
 from .engine import Exercise
+from .report import marked
 
 
 def goal_block(spec: Exercise, notebook: str) -> str:
@@ -23,5 +21,5 @@ def help_block(spec: Exercise, notebook: str) -> str:
 
 
 def _folded(title: str, text: str) -> str:
-    summary = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(title, quote=False))  # no Markdown inside a summary
-    return f"<details>\n<summary>{summary}</summary>\n\n{text}\n\n</details>"
+    # Markdown is not read inside a summary
+    return f"<details>\n<summary>{marked(title)}</summary>\n\n{text}\n\n</details>"

@@ -9,6 +9,7 @@ from typing import Any
 
 from . import record
 from .engine import Exercise, exercises, find
+from .report import marked
 
 _steps: dict[str, int] = {}
 
@@ -24,7 +25,7 @@ class Hint:
         return f"{self.title}\n  " + self.text.replace("\n", "\n  ")
 
     def _repr_html_(self) -> str:
-        body = html.escape(self.text).replace("\n", "<br>")
+        body = marked(self.text).replace("\n", "<br>")
         style = "border-left:.3em solid #b8860b;padding:.4em .8em;color:inherit"
         return f"<div role='note' style='{style}'><strong>{html.escape(self.title)}</strong><br>{body}</div>"
 

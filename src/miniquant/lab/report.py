@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from dataclasses import dataclass
 
 _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "failed": "✗ not right yet"}
@@ -58,7 +59,7 @@ class Report:
 
     def _repr_html_(self) -> str:
         colour = _COLOURS[self.status]
-        title = f"<strong>{_TITLES[self.status]} · {html.escape(self.exercise)}</strong>: {html.escape(self.what)}"
+        title = f"<strong>{_TITLES[self.status]} · {html.escape(self.exercise)}</strong>: {marked(self.what)}"
         rows = "".join(
             f"<div style='margin-top:.25em'><span style='opacity:.75'>{label}</span>: {_value(label, text)}</div>"
             for label, text in self.lines()
@@ -73,4 +74,13 @@ def _value(label: str, text: str) -> str:
         return f"<pre style='margin:.2em 0;background:transparent;color:inherit'>{safe}</pre>"
     if label in ("smallest case", "expected", "got"):
         return f"<code style='background:transparent;color:inherit'>{safe}</code>"
-    return safe
+    return marked(text)
+
+
+def marked(text: str) -> str:
+    """Text as HTML, with what stands between backticks as code.
+
+    >>> marked("shift with `<<`")
+    'shift with <code>&lt;&lt;</code>'
+    """
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
