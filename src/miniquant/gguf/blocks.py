@@ -371,7 +371,10 @@ def _nibbles(x: np.ndarray, d: np.ndarray, shift: np.float32) -> np.ndarray:
     x[:, ~(np.isfinite(inverse) & np.isfinite(d))] = 0  # what casting infinity to an integer gives on a PC
     q = x.astype(np.uint8)  # 0 to 16
     q -= q >> np.uint8(4)
-    return q[:16] | q[16:] << np.uint8(4)
+    high = q[16:]
+    high <<= np.uint8(4)
+    high |= q[:16]
+    return high
 
 
 def _unpack(packed: np.ndarray, out: np.ndarray) -> None:
