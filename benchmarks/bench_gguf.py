@@ -1,0 +1,174 @@
+"""Real GGUF against the official package: block codecs, opening a file; and what llama.cpp makes of our files.
+
+python benchmarks/bench_gguf.py [--size 4096] [--repetitions 9] [--windows 16] [--out FOLDER]
+
+Rates are in MB/s of float32, whatever the type in the file. Ours run as they are (in threads) and in one thread, the
+`gguf` package's numpy codecs and `np.copyto` beside them in the same process, in turns, so that a busy moment of the
+machine meets all of them. All but `np.copyto` return fresh memory, as they do for a user, and waiting for its pages is
+part of their time. Writes gguf.json; under a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import torch
+from bench import HERE, table
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+
+from miniquant.corpus import held_out_windows, load_tokenizer
+from miniquant.gguf import blocks, decode, encode, read_gguf, write_gguf
+from miniquant.gguf.convert import gguf_name, write_minigpt
+from miniquant.llamacpp import LlamaCpp
+from miniquant.machine import hardware, versions
+from miniquant.pretrained import load_pretrained
+
+Job = Callable[[], Any]
+
+
+def in_turns(jobs: dict[str, Job], repetitions: int) -> dict[str, dict[str, float]]:
+    """Best and median seconds of each job: every repetition runs all of them, after one that is not counted."""
+    seconds: dict[str, list[float]] = {name: [] for name in jobs}
+    for _ in range(repetitions + 1):
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            seconds[name].append(time.perf_counter() - start)
+    return {name: {"best": min(s[1:]), "median": float(np.median(s[1:]))} for name, s in seconds.items()}
+
+
+def in_one_thread(job: Job) -> Job:
+    """The same job with our threads switched off."""
+
+    def run() -> None:
+        threads, blocks.THREADS = blocks.THREADS, 1
+        try:
+            job()
+        finally:
+            blocks.THREADS = threads
+
+    return run
+
+
+def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
+    """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
+
+    For F32 the official package hands out the same bytes; ours copies, so a copy into memory that is there already
+    (``np.copyto``) stands in its place.
+    """
+    found, target = {}, np.ones_like(w)
+    copy = partial(np.copyto, target, w)
+    for kind in tqdm(blocks.CODECS, desc="codecs", unit="type"):
+        official, raw = gguf.GGMLQuantizationType(kind), encode(w, kind)
+        for what, ours, theirs in (
+            ("encode", partial(encode, w, kind), partial(gguf.quants.quantize, w, official)),
+            ("decode", partial(decode, raw, kind), partial(gguf.quants.dequantize, raw, official)),
+        ):
+            plain = kind == blocks.GGMLType.F32
+            jobs = {
+                "ours": ours,
+                "one thread": in_one_thread(ours),
+                "gguf package": copy if plain else theirs,
+                "copy": copy,
+            }
+            rates = {name: w.nbytes / 1e6 / s["median"] for name, s in in_turns(jobs, repetitions).items()}
+            rates["times"] = rates["ours"] / rates["gguf package"]
+            found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}
+    return found
+
+
+def opening(
+    folder: Path, repetitions: int, n_tensors: int = 300, n_tokens: int = 100_000
+) -> dict[str, dict[str, float]]:
+    """Milliseconds to open a file of many tensors and tokens, and to decode every token of it."""
+    path = folder / "many.gguf"
+    tokens = [f"token {i}" for i in range(n_tokens)]
+    w = np.zeros((4, 64), np.float32)
+    write_gguf(path, {f"blk.{i}.weight": (w, "Q8_0") for i in range(n_tensors)}, {"tokenizer.ggml.tokens": tokens})
+
+    def all_tokens() -> list[str]:
+        with read_gguf(path) as file:
+            return list(file.metadata["tokenizer.ggml.tokens"])
+
+    ours = in_turns({"ours": lambda: read_gguf(path).close(), "ours, and decode all tokens": all_tokens}, repetitions)
+    theirs = in_turns({"gguf package": lambda: gguf.GGUFReader(path)}, 2)
+    found = {name: {k: round(1e3 * s, 2) for k, s in row.items()} for name, row in (ours | theirs).items()}
+    found["times"] = {k: round(found["gguf package"][k] / found["ours"][k], 1) for k in ("best", "median")}
+    return found
+
+
+@torch.no_grad()
+def perplexities(folder: Path, n: int) -> dict[str, dict[str, float]]:
+    """Held-out perplexity of the trained model from each type of file, by PyTorch with its weights and by llama.cpp."""
+    model, tokenizer, every, found = load_pretrained(), load_tokenizer(), held_out_windows(), {}
+    windows = every[np.linspace(0, len(every) - 1, n).astype(int)]
+    for kind in tqdm(blocks.CODECS, desc="perplexity", unit="type"):
+        path = folder / f"{kind.name}.gguf"
+        write_minigpt(path, load_pretrained(), tokenizer, kind.name)
+        with read_gguf(path) as file:
+            state = {name: torch.from_numpy(file.tensor(gguf_name(name))) for name in model.state_dict()}
+        model.load_state_dict(state)
+        ours, theirs = [], []
+        with LlamaCpp(path) as llama:
+            for window in windows:
+                tokens, targets = window[:-1], torch.from_numpy(window[1:])
+                ours.append(cross_entropy(model(torch.from_numpy(tokens)[None])[0].double(), targets))
+                theirs.append(cross_entropy(torch.from_numpy(llama.logits(tokens.tolist())).double(), targets))
+        mine, other = (math.exp(float(torch.stack(x).mean())) for x in (ours, theirs))
+        found[kind.name] = {
+            "bytes": path.stat().st_size,
+            "PyTorch": round(mine, 4),
+            "llama.cpp": round(other, 4),
+            "change, %": round(100 * (other / mine - 1), 4),
+        }
+    return found
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=4096, help="rows and columns of the matrix, a multiple of 32")
+    parser.add_argument("--repetitions", type=int, default=9)
+    parser.add_argument("--windows", type=int, default=16, help="of held-out text, for the perplexities")
+    parser.add_argument("--out", type=Path, default=HERE, help="a folder for gguf.json")
+    options = parser.parse_args(arguments)
+
+    torch.set_num_threads(1)
+    w = np.random.default_rng(0).standard_normal((options.size, options.size), np.float32) * np.float32(0.02)
+    with tempfile.TemporaryDirectory() as name:
+        results = {
+            "unit of the codecs": "MB/s of float32, median",
+            "matrix": f"{options.size}x{options.size}",
+            "threads": blocks.THREADS,
+            "codecs": codecs(w, options.repetitions),
+            "unit of opening": "ms, 300 tensors and 100,000 tokens",
+            "opening": opening(Path(name), options.repetitions),
+            "held-out perplexity": perplexities(Path(name), options.windows),
+            "windows": options.windows,
+            "repetitions": options.repetitions,
+            "versions": versions("numpy", "gguf", "xllamacpp", "torch", "miniquant"),
+            "hardware": hardware(),
+        }
+    columns = ("ours", "one thread", "gguf package", "copy", "times")
+    print(table(f"{results['matrix']}: MB/s of float32, {blocks.THREADS} threads", columns, results["codecs"]))
+    print(table("300 tensors, 100,000 tokens: ms to open", ("best", "median"), results["opening"]))
+    perplexity = ("bytes", "PyTorch", "llama.cpp", "change, %")
+    print(table(f"held-out perplexity, {options.windows} windows", perplexity, results["held-out perplexity"]))
+
+    (options.out / "gguf.json").write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    print("\nwrote gguf.json")
+
+
+if __name__ == "__main__":
+    main()
