@@ -11,8 +11,8 @@ import torch
 from tokenizers import Tokenizer, models
 
 from miniquant.corpus import load_tokenizer
-from miniquant.errors import SchemeError
-from miniquant.gguf import GGMLType, read_gguf
+from miniquant.errors import MiniquantError, SchemeError
+from miniquant.gguf import GGMLType, read_gguf, write_gguf
 from miniquant.gguf.blocks import CODECS, row_bytes
 from miniquant.gguf.convert import (
     FILE_TYPES,
@@ -20,6 +20,7 @@ from miniquant.gguf.convert import (
     gguf_metadata,
     gguf_name,
     gguf_types,
+    load_minigpt,
     tokenizer_metadata,
     write_minigpt,
 )
@@ -214,3 +215,61 @@ def test_a_model_whose_rows_are_no_whole_blocks_is_refused_with_a_remedy(tokeniz
     assert not path.exists()
     write_minigpt(path, model, tokenizer, "F16")
     assert len(read_gguf(path).tensors) == 16
+
+
+# ---- and back --------------------------------------------------------------------------------------------------------
+
+
+@every_kind
+def test_a_minigpt_is_rebuilt_from_the_file_alone(kind, tokenizer, path):
+    model = random_model(7, MiniGPTConfig(context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=96))
+    write_minigpt(path, model, tokenizer, kind)
+    with read_gguf(path) as file:
+        back = load_minigpt(file)
+        assert back.config.to_dict() == pytest.approx(model.config.to_dict())  # epsilon is a float32 in the file
+        for name, w in back.state_dict().items():
+            assert torch.equal(w, torch.from_numpy(file.tensor(gguf_name(name))))
+
+
+NO_MODEL = {
+    "another architecture": ({"general.architecture": "llama"}, {}, "architecture is 'llama'; expected 'gpt2'"),
+    "no architecture": ({"general.architecture": None}, {}, "architecture is None"),
+    "an architecture of numbers": ({"general.architecture": [1, 2]}, {}, "expected 'gpt2'"),
+    "a key is missing": ({"gpt2.block_count": None}, {}, "lacks the number gpt2.block_count"),
+    "a size is text": ({"gpt2.block_count": "1"}, {}, "lacks the number gpt2.block_count"),
+    "a size is a fraction": ({"gpt2.context_length": 16.5}, {}, "lacks the number gpt2.context_length"),
+    "a size is a truth value": ({"gpt2.block_count": True}, {}, "lacks the number gpt2.block_count"),
+    "a size is an array": ({"gpt2.block_count": [1]}, {}, "lacks the number gpt2.block_count"),
+    "a size is zero": ({"gpt2.attention.head_count": 0}, {}, "head_count=0; expected a number above 0"),
+    "a size is negative": ({"gpt2.embedding_length": -64}, {}, "embedding_length=-64; expected a number above 0"),
+    "a size is immense": ({"gpt2.embedding_length": 2**40}, {}, "below"),
+    "a size that overflows": ({"gpt2.embedding_length": 2**31 - 2}, {}, "describes no MiniGPT|has shape"),
+    "the epsilon is NaN": ({"gpt2.attention.layer_norm_epsilon": float("nan")}, {}, "=nan; expected"),
+    "heads that do not divide": ({"gpt2.attention.head_count": 3}, {}, "must be a multiple of n_heads 3"),
+    "a million layers": ({"gpt2.block_count": 10**6}, {}, "tensors cannot make up this model"),
+    "another number of layers": ({"gpt2.block_count": 2}, {}, "has shape missing"),
+    "another context": (
+        {"gpt2.context_length": 8},
+        {},
+        r"'position_embd.weight' has shape \(16, 64\), expected \(8, 64\)",
+    ),
+    "no embedding": ({}, {"token_embd.weight": None}, "token_embd.weight and others are missing"),
+    "an embedding without dims": ({}, {"token_embd.weight": np.array(1.0)}, "token_embd.weight and others are missing"),
+    "a bias is missing": ({}, {"blk.0.ffn_up.bias": None}, "'blk.0.ffn_up.bias' has shape missing"),
+    "a tensor too many": ({}, {"output.weight": np.ones((2, 2), np.float32)}, "expected no such tensor"),
+}
+
+
+@pytest.mark.parametrize("case", NO_MODEL)
+def test_a_file_that_is_no_minigpt_is_refused_before_it_is_built(case, tokenizer, path):
+    metadata, tensors, message = NO_MODEL[case]
+    model = random_model(7, MiniGPTConfig(context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=96))
+    tensors = {gguf_name(name): w for name, w in model.state_dict().items()} | tensors
+    metadata = gguf_metadata(model, tokenizer) | metadata
+    write_gguf(
+        path,
+        {name: w for name, w in tensors.items() if w is not None},
+        {key: value for key, value in metadata.items() if value is not None},
+    )
+    with read_gguf(path) as file, pytest.raises(MiniquantError, match=message):
+        load_minigpt(file)

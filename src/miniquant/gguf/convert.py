@@ -138,23 +138,28 @@ def load_minigpt(file: GGUFFile) -> MiniGPT:
 
     from ..model import MiniGPT, MiniGPTConfig
 
-    if file.metadata.get("general.architecture") != "gpt2":
-        raise MiniquantError(
-            f"the file's architecture is {file.metadata.get('general.architecture')!r}; expected 'gpt2'"
-        )
+    architecture = file.metadata.get("general.architecture")
+    if not isinstance(architecture, str) or architecture != "gpt2":
+        raise MiniquantError(f"the file's architecture is {architecture!r:.80}; expected 'gpt2'")
     sizes = {}
     for field, key in _CONFIG_KEYS.items():
-        if not isinstance(file.metadata.get(key), int | float):
+        value = file.metadata.get(key)
+        if isinstance(value, bool) or not isinstance(value, float if field == "layer_norm_epsilon" else int):
             raise MiniquantError(f"the metadata lacks the number {key}; the file does not describe a whole model")
-        sizes[field] = file.metadata[key]
-    vocabulary = file.tensors["token_embd.weight"].shape[0] if "token_embd.weight" in file.tensors else 0
+        if not 0 < value < 2**31:
+            raise MiniquantError(f"the metadata says {key}={value}; expected a number above 0 and below 2**31")
+        sizes[field] = value
+    vocabulary = file.tensors["token_embd.weight"].shape[:1] if "token_embd.weight" in file.tensors else ()
     if sizes["n_layers"] > len(file.tensors) or not vocabulary:  # before anything of that size is built
         raise MiniquantError(
             f"{len(file.tensors)} tensors cannot make up this model; token_embd.weight and others are missing"
         )
-    config = MiniGPTConfig(vocab_size=vocabulary, **sizes)
-    with torch.device("meta"):
-        expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    try:
+        config = MiniGPTConfig(vocab_size=vocabulary[0], **sizes)
+        with torch.device("meta"):
+            expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    except (ValueError, RuntimeError) as error:  # heads that do not divide; sizes that overflow
+        raise MiniquantError(f"the metadata describes no MiniGPT: {error}") from None
     found = {name: info.shape for name, info in file.tensors.items()}
     wanted = {gguf_name(name): shape for name, shape in expected.items()}
     if found != wanted:
