@@ -7,7 +7,7 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: book book-strict test lab notebooks check-notebooks bench lint clean help
+.PHONY: help book book-strict test lab notebooks bench clean
 
 help:
 	@echo "make book        run every lab and build the course site"
@@ -56,6 +56,7 @@ notebooks: .venv/.installed
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
+	$(BIN)/python benchmarks/bench_gguf.py
 
 clean:
 	rm -rf .venv _build .pytest_cache .hypothesis .ruff_cache notebooks/workspace solutions/workspace
