@@ -248,6 +248,15 @@ def test_every_float16_and_every_midpoint_and_their_neighbours_round_as_ieee_754
     assert np.array_equal(encode(w, GGMLType.F16).view(np.uint16), expected.view(np.uint16))
 
 
+@pytest.mark.parametrize("w", [65519, 65520, 65535.99, 65536, 100_000, 131_071.99, 131_072, 3.4e38, -65520, -1e5])
+def test_a_single_weight_at_the_end_of_float16_rounds_to_its_largest_number_or_to_infinity(w):
+    """Alone, so that no larger one leads the others onto the slow way."""
+    assert decode(encode(np.array([w, 1], f32), GGMLType.F16), GGMLType.F16).tolist() == [
+        np.copysign(65504 if abs(w) < 65520 else np.inf, w),
+        1,
+    ]
+
+
 @pytest.mark.parametrize("kind", [GGMLType.F32, GGMLType.F16, GGMLType.BF16], ids=lambda kind: kind.name)
 def test_infinities_and_nans_stay_what_they_are(kind):
     w = np.array([np.inf, -np.inf, np.nan, -np.nan, 1], f32)

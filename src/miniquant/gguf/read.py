@@ -250,7 +250,7 @@ class GGUFFile:
         if n_dims > MAX_DIMS:
             raise self._error(f"found {n_dims} dims, {MAX_DIMS} at most", f"{field}: n_dims", at)
         dims, at = self._take(f"<{n_dims}Q", dims_at, f"{field}: dims")
-        if any(dim >= 2**63 for dim in dims) or math.prod(dim for dim in dims if dim) >= 2**60:
+        if math.prod(dim for dim in dims if dim) >= 2**60:  # a negative one is above 2**63
             raise self._error(
                 f"the dims {dims} are negative or multiply to more than any file holds", f"{field}: dims", dims_at
             )
