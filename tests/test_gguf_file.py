@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miniquant.errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
-from miniquant.gguf import GGMLType, RawTensor, Typed, ValueType, encode, read_gguf, write_gguf
+from miniquant.gguf import GGMLType, RawTensor, Typed, ValueType, blocks, encode, read_gguf, write_gguf
 from miniquant.gguf.blocks import CODECS
 from miniquant.gguf.metadata import NUMPY
 from miniquant.llamacpp import LlamaCpp
@@ -560,7 +560,8 @@ def test_opening_costs_the_header_and_reading_costs_the_tensor(path):
     files = []
     assert peak_of(lambda: files.append(read_gguf(path))) < 50_000
     assert peak_of(lambda: files[0].raw("1")) < 50_000
-    assert peak_of(lambda: files[0].tensor("1")) < 1.2 * w.nbytes
+    scratch = blocks.THREADS * 2 * 4 * blocks.CHUNK  # two rows of float32 a thread, whatever the tensor's size
+    assert peak_of(lambda: files[0].tensor("1")) < w.nbytes + scratch + 2_000_000  # two copies would be 12.8 MB more
 
 
 def test_a_file_of_a_terabyte_opens_at_once(path):

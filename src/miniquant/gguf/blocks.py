@@ -1,7 +1,7 @@
 """The block formats of real GGUF: encode float32 rows into bytes and back, equal to ggml to the bit.
 
 A row is cut into blocks of 32 weights; each block carries its own float16 scale, so a tensor needs no other. The
-arithmetic runs on 65,536 weights at a time, which stay in the cache, in up to four threads. Where it goes across the
+arithmetic runs on a quarter of a million weights at a time, in up to four threads. Where it goes across the
 weights of a block, the blocks are turned on their side first: numpy is quick along long rows and slow along short ones.
 
 Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``, ``dequantize_row_*``) and ``ggml-common.h`` (the structs).
@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import QuantizationError
 from .types import GGMLType
 
-CHUNK = 65_536  # weights handled at once
+CHUNK = 262_144  # weights handled at once: long enough that two threads seldom wait for each other
 THREADS = min(4, os.cpu_count() or 1)  # at most; numpy lets other threads run while it computes
 ALONE = 1_000_000  # weights up to which a second thread is not worth its start
 
