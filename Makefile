@@ -49,7 +49,7 @@ test: .venv/.installed
 	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
 
 lab: .venv/.installed
-	$(BIN)/jupyter lab --notebook-dir=notebooks
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
 
 notebooks: .venv/.installed
 	$(BIN)/python tools/notebooks.py
