@@ -143,14 +143,14 @@ def scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
     return scale
 
 
-def integers(w: np.ndarray, scale: np.ndarray, bits: int, out: np.ndarray | None = None) -> np.ndarray:
+def integers(w: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
     """q = round_half_even(w / scale), clipped.
 
     w: (out, in) float32, scale: (out, groups) float16   ->   (out, in) int8
 
     Where the scale is zero (a group of zeros, or of weights below half of float16's smallest number), q is zero.
     """
-    out = np.empty(w.shape, np.int8) if out is None else out
+    out = np.empty(w.shape, np.int8)
     limit = qmax(bits)
     scale = scale.astype(np.float32)
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[..., None]  # w / inf = 0
