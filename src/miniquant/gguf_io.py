@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import json
 import math
-import mmap
 import os
 import struct
 from collections.abc import Iterator, Mapping
@@ -22,10 +21,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from .errors import FormatError, MetadataError, QuantizationError, SchemeError
+from .errors import MetadataError, QuantizationError, SchemeError
 from .files import atomic_write
 from .packing import pack_nibbles, unpack_nibbles
 from .quantize import Quantized, floats, integers, multiply, row_chunks, scales, to_numpy
+from .reading import MappedFile
 from .schemes import GROUP_SIZE, SCHEMES, resolve, state_dict_of
 
 if TYPE_CHECKING:
@@ -228,7 +228,7 @@ def open_gguf_lite(path: str | os.PathLike[str]) -> GGUFLite:
     return GGUFLite(path)
 
 
-class GGUFLite:
+class GGUFLite(MappedFile):
     """An open GGUF-lite file. ``metadata`` is a dict of strings, ``tensors`` maps names to ``TensorInfo``.
 
     Usable in a ``with`` block. ``data_start`` is where the data section begins, in bytes from the start of the file;
@@ -236,13 +236,7 @@ class GGUFLite:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fsdecode(path)
-        with open(self.path, "rb") as file:
-            self.n_bytes = os.fstat(file.fileno()).st_size
-            if self.n_bytes < HEADER.size:
-                raise self._error(f"the file has {self.n_bytes} bytes, a header takes {HEADER.size}", "header", 0)
-            self._bytes = np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-        self.n_bytes = len(self._bytes)
+        super().__init__(path, HEADER.size)
         n_tensors, position = self._read_header()
         self.metadata = self._read_metadata(HEADER.size, position)
         self.tensors: dict[str, TensorInfo] = {}
@@ -253,13 +247,8 @@ class GGUFLite:
             self.spans[info.name] = (position, end)
             position = end
         self.data_start = position
-        self._check_data()
-
-    def raw(self, name: str) -> np.ndarray:
-        """A tensor's bytes as they stand in the file, scales first: (n_bytes,) uint8, read-only, not copied."""
-        info = self._info(name)
-        start = self.data_start + info.offset
-        return self._bytes[start : start + info.n_bytes]
+        infos = self.tensors.values()
+        self._check_places((t.name[:60], t.offset, t.n_bytes, self.spans[t.name][1] - 8) for t in infos)
 
     def quantized(self, name: str) -> Quantized:
         """The integers and scales of a quantized tensor: (out, in) int8 and (out,) or (out, in / 64) float16.
@@ -300,22 +289,12 @@ class GGUFLite:
         values = raw[split:].reshape(out, width // 2) if per_group else raw[split:].reshape(out, width).view(np.int8)
         return Quantized(values, scale)
 
-    def close(self) -> None:
-        """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
-        self._bytes = np.empty(0, np.uint8)
-
-    def __enter__(self) -> GGUFLite:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     # -- the parts of the format, in their order
 
     def _read_header(self) -> tuple[int, int]:
-        magic, version, n_tensors, metadata_len = HEADER.unpack_from(self._bytes, 0)
+        magic, version, n_tensors, metadata_len = HEADER.unpack_from(self._data, 0)
         if magic != MAGIC:
-            found = bytes(self._bytes[:4])
+            found = bytes(self._data[:4])
             hint = {b"GGUF": "; this is a real GGUF file", b"GLFT": "; this one is big-endian"}.get(found, "")
             raise self._error(f"found {found!r}, a GGUF-lite file begins with b'TFLG'{hint}", "header.magic", 0)
         if version != VERSION:
@@ -376,50 +355,3 @@ class GGUFLite:
             raise self._error(f"{dtype.name} needs rows of a multiple of 64, found {dims}", f"{part}: dims", dims_at)
         (offset,), at = self._take("<Q", at, f"{part}: offset")
         return TensorInfo(name, dims, dtype, offset), at
-
-    def _check_data(self) -> None:
-        """Every tensor inside the file, no two of them over each other; any order, and gaps between them, are fine."""
-        size = self.n_bytes - self.data_start
-        end, before = 0, ""
-        for info in sorted(self.tensors.values(), key=lambda info: (info.offset, info.n_bytes)):
-            field, at = f"tensor {info.name[:60]!r}: offset", self.spans[info.name][1] - 8
-            if info.offset + info.n_bytes > size:
-                raise self._error(
-                    f"its {info.n_bytes} bytes from offset {info.offset} end outside the data section of {size} bytes; "
-                    "the file is truncated, or the offset or dims are wrong",
-                    field,
-                    at,
-                )
-            if info.n_bytes and info.offset < end:
-                raise self._error(f"offset {info.offset} lies inside {before[:60]!r}, which ends at {end}", field, at)
-            if info.n_bytes:
-                end, before = info.offset + info.n_bytes, info.name
-
-    # -- small tools
-
-    def _take(self, form: str, at: int, field: str) -> tuple[tuple[Any, ...], int]:
-        size = struct.calcsize(form)
-        self._need(at, size, field)
-        return struct.unpack_from(form, self._bytes, at), at + size
-
-    def _need(self, at: int, size: int, field: str) -> None:
-        if at + size > self.n_bytes:
-            raise self._error(
-                f"needs {size} bytes, the file ends after {self.n_bytes - at}; it is truncated", field, at
-            )
-
-    def _text(self, start: int, end: int, field: str) -> str:
-        try:
-            return bytes(self._bytes[start:end]).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise self._error(f"not valid UTF-8 ({error.reason})", field, start + error.start) from None
-
-    def _info(self, name: str) -> TensorInfo:
-        if not len(self._bytes):
-            raise ValueError(f"{self.path} is closed; read inside the with block, or open it again")
-        if name not in self.tensors:
-            raise KeyError(f"no tensor {name!r} in {self.path}; the names are in .tensors")
-        return self.tensors[name]
-
-    def _error(self, message: str, field: str, offset: int) -> FormatError:
-        return FormatError(message, path=self.path, field=field, offset=offset)

@@ -8,7 +8,6 @@ Source: ``ggml/docs/gguf.md``, ``gguf_metadata_value_type``; the loader in ``ggm
 
 from __future__ import annotations
 
-import codecs
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +16,8 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from ..errors import FormatError, MetadataError
+from ..errors import MetadataError
+from ..reading import decode_text
 
 
 class ValueType(IntEnum):
@@ -62,7 +62,6 @@ _TAKES = {  # by the kind of dtype: the classes of its values, and the kinds of 
 }
 KEY = re.compile(r"[0-9A-Za-z_.-]+")  # the specification: segments of lower snake case; files have capitals and "-" too
 MAX_KEY = 0xFFFF
-TEXT_PIECE = 2**16  # bytes
 
 
 class Typed(NamedTuple):
@@ -110,25 +109,6 @@ class StringArray(Sequence[str]):
     def _decode(self, start: int) -> str:
         (length,) = struct.unpack_from("<Q", self._data, start)
         return decode_text(self._data, start + 8, length, self._where, self._path)
-
-
-def decode_text(data: memoryview, start: int, length: int, field: str, path: str) -> str:
-    """The text at a place of the file. Raises ``FormatError`` if it is not UTF-8.
-
-    A long one is looked through in pieces first, because Python's error carries a copy of all that it was given: a
-    length that reaches into the weights then costs a piece, not the weights.
-    """
-    at, held, end = start, 0, start + length
-    try:
-        if length > TEXT_PIECE:
-            decoder = codecs.getincrementaldecoder("utf-8")()
-            for at in range(start, end, TEXT_PIECE):
-                held = len(decoder.getstate()[0])  # bytes of a character that the piece before cut in two
-                decoder.decode(data[at : min(at + TEXT_PIECE, end)], at + TEXT_PIECE >= end)
-        return str(data[start:end], "utf-8")
-    except UnicodeDecodeError as error:
-        where = at - held + error.start
-        raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, field=field, offset=where) from None
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

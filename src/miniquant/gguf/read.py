@@ -16,7 +16,6 @@ Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
 from __future__ import annotations
 
 import math
-import mmap
 import os
 import struct
 from array import array
@@ -24,9 +23,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import FormatError
+from ..reading import MappedFile
 from .blocks import GGMLType, decode, tensor_bytes
-from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType, decode_text
+from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
 VERSION = 3
@@ -70,7 +69,7 @@ def read_gguf(path: str | os.PathLike[str]) -> GGUFFile:
     return GGUFFile(path)
 
 
-class GGUFFile:
+class GGUFFile(MappedFile):
     """An open GGUF file, usable in a ``with`` block.
 
     ``metadata`` maps keys to values, ``types`` to their types, ``tensors`` names to ``TensorInfo``. Numeric arrays are
@@ -79,13 +78,7 @@ class GGUFFile:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = os.fsdecode(path)
-        with open(self.path, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < HEADER.size:
-                raise self._error(f"the file has {size} bytes, a header takes {HEADER.size}", "header", 0)
-            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        self.n_bytes = len(self._data)
+        super().__init__(path, HEADER.size)
         self.alignment = ALIGNMENT
         self.metadata: dict[str, Any] = {}
         self.types: dict[str, tuple[ValueType, ValueType | None]] = {}
@@ -99,13 +92,8 @@ class GGUFFile:
         for index in range(n_tensors):
             position = self._read_info(index, position)
         self.data_start = padded(position, self.alignment)
-        self._check_data()
-
-    def raw(self, name: str) -> np.ndarray:
-        """A tensor's blocks as they stand in the file: (n_bytes,) uint8, read-only, not copied."""
-        info = self._info(name)
-        start = self.data_start + info.offset
-        return np.frombuffer(self._data[start : start + info.n_bytes], np.uint8)
+        infos = [info for info in self.tensors.values() if info.n_bytes]  # an empty one may point anywhere
+        self._check_places((t.name, t.offset, t.n_bytes, self.spans[f"tensor:{t.name}"][1] - 8) for t in infos)
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor decoded: ``info.shape``, float32 (integer and float64 tensors keep their type), a fresh array.
@@ -120,16 +108,6 @@ class GGUFFile:
     def typed(self) -> dict[str, Typed]:
         """The metadata with its types, as ``write_gguf`` takes it, so that a copy is exact."""
         return {key: Typed(value, *self.types[key]) for key, value in self.metadata.items()}
-
-    def close(self) -> None:
-        """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
-        self._data = memoryview(b"")
-
-    def __enter__(self) -> GGUFFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     # -- the parts of the format, in their order
 
@@ -274,50 +252,10 @@ class GGUFFile:
         self.spans[f"tensor:{name}"] = (start, at)
         return at
 
-    def _check_data(self) -> None:
-        """Every tensor inside the file, no two of them over each other."""
-        size, end, before = max(0, self.n_bytes - self.data_start), 0, ""
-        for info in sorted(self.tensors.values(), key=lambda info: (info.offset, info.n_bytes)):
-            field, at = f"tensor {info.name!r}: offset", self.spans[f"tensor:{info.name}"][1] - 8
-            if info.n_bytes and info.offset + info.n_bytes > size:
-                raise self._error(
-                    f"its {info.n_bytes} bytes from offset {info.offset} end outside the data section of {size} bytes; "
-                    "the file is truncated, or the offset or dims are wrong",
-                    field,
-                    at,
-                )
-            if info.n_bytes and info.offset < end:
-                raise self._error(f"offset {info.offset} lies inside {before!r}, which ends at {end}", field, at)
-            if info.n_bytes:
-                end, before = info.offset + info.n_bytes, info.name
-
-    # -- small tools
-
-    def _take(self, form: str, at: int, field: str) -> tuple[tuple[Any, ...], int]:
-        size = struct.calcsize(form)
-        self._need(at, size, field)
-        return struct.unpack_from(form, self._data, at), at + size
-
     def _string(self, at: int, field: str, most: int | None = None) -> tuple[str, int]:
         (length,), start = self._take("<Q", at, f"{field}: length")
         if length > self.n_bytes - start:
             raise self._error(f"found {length}, {self.n_bytes - start} bytes are left", f"{field}: length", at)
         if most is not None and length > most:
             raise self._error(f"found {length} bytes, {most} at most", f"{field}: length", at)
-        return decode_text(self._data, start, length, field, self.path), start + length
-
-    def _need(self, at: int, size: int, field: str) -> None:
-        if at + size > self.n_bytes:
-            raise self._error(
-                f"needs {size} bytes, the file ends after {max(0, self.n_bytes - at)}; it is truncated", field, at
-            )
-
-    def _info(self, name: str) -> TensorInfo:
-        if not len(self._data):
-            raise ValueError(f"{self.path} is closed; read inside the with block, or open it again")
-        if name not in self.tensors:
-            raise KeyError(f"no tensor {name!r} in {self.path}; the names are in .tensors")
-        return self.tensors[name]
-
-    def _error(self, message: str, field: str, offset: int) -> FormatError:
-        return FormatError(message, path=self.path, field=field, offset=offset)
+        return self._text(start, start + length, field), start + length

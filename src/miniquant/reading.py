@@ -1,0 +1,119 @@
+"""What the readers share: a file that is mapped and not loaded, and checked before anything in it is believed.
+
+A reader of a format is a child of ``MappedFile``. It reads its own header and entries, with ``_take`` and ``_text``,
+fills ``tensors`` and ``data_start``, and has ``_check_places`` look over where the tensors lie.
+"""
+
+from __future__ import annotations
+
+import codecs
+import mmap
+import os
+import struct
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+
+from .errors import FormatError
+
+TEXT_PIECE = 2**16  # bytes
+
+
+class MappedFile:
+    """A file that lies in memory only where it is read. Usable in a ``with`` block.
+
+    ``tensors`` maps names to infos with an ``offset`` from ``data_start`` and a length ``n_bytes``, all in bytes.
+    Raises ``FormatError`` for a file that is shorter than a header, ``OSError`` for one that cannot be opened.
+    """
+
+    tensors: dict[str, Any]
+    data_start: int
+
+    def __init__(self, path: str | os.PathLike[str], header_size: int) -> None:
+        self.path = os.fsdecode(path)
+        with open(self.path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < header_size:
+                raise self._error(f"the file has {size} bytes, a header takes {header_size}", "header", 0)
+            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        self.n_bytes = len(self._data)
+
+    def raw(self, name: str) -> np.ndarray:
+        """A tensor's bytes as they stand in the file: (n_bytes,) uint8, read-only, not copied."""
+        info = self._info(name)
+        start = self.data_start + info.offset
+        return np.frombuffer(self._data[start : start + info.n_bytes], np.uint8)
+
+    def close(self) -> None:
+        """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
+        self._data = memoryview(b"")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _info(self, name: str) -> Any:
+        if not len(self._data):
+            raise ValueError(f"{self.path} is closed; read inside the with block, or open it again")
+        if name not in self.tensors:
+            raise KeyError(f"no tensor {name!r} in {self.path}; the names are in .tensors")
+        return self.tensors[name]
+
+    def _take(self, form: str, at: int, field: str) -> tuple[tuple[Any, ...], int]:
+        """The values of a struct at byte ``at``, and the byte after them."""
+        size = struct.calcsize(form)
+        self._need(at, size, field)
+        return struct.unpack_from(form, self._data, at), at + size
+
+    def _need(self, at: int, size: int, field: str) -> None:
+        if at + size > self.n_bytes:
+            left = max(0, self.n_bytes - at)
+            raise self._error(f"needs {size} bytes, the file ends after {left}; it is truncated", field, at)
+
+    def _text(self, start: int, end: int, field: str) -> str:
+        return decode_text(self._data, start, end - start, field, self.path)
+
+    def _check_places(self, places: Iterable[tuple[str, int, int, int]]) -> None:
+        """Every tensor inside the file, no two of them over each other; any order, and gaps between them, are fine.
+
+        places: (name, offset from the data's start, length, byte of the file at which the offset stands)
+        """
+        size, end, before = max(0, self.n_bytes - self.data_start), 0, ""
+        for name, offset, n_bytes, at in sorted(places, key=lambda place: place[1:3]):
+            field = f"tensor {name!r}: offset"
+            if offset + n_bytes > size:
+                raise self._error(
+                    f"its {n_bytes} bytes from offset {offset} end outside the data section of {size} bytes; "
+                    "the file is truncated, or the offset or dims are wrong",
+                    field,
+                    at,
+                )
+            if n_bytes and offset < end:
+                raise self._error(f"offset {offset} lies inside {before!r}, which ends at {end}", field, at)
+            if n_bytes:
+                end, before = offset + n_bytes, name
+
+    def _error(self, message: str, field: str, offset: int) -> FormatError:
+        return FormatError(message, path=self.path, field=field, offset=offset)
+
+
+def decode_text(data: memoryview, start: int, length: int, field: str, path: str) -> str:
+    """The text at a place of the file. Raises ``FormatError`` if it is not UTF-8.
+
+    A long one is looked through in pieces first, because Python's error carries a copy of all that it was given: a
+    length that reaches into the weights then costs a piece, not the weights.
+    """
+    at, held, end = start, 0, start + length
+    try:
+        if length > TEXT_PIECE:
+            decoder = codecs.getincrementaldecoder("utf-8")()
+            for at in range(start, end, TEXT_PIECE):
+                held = len(decoder.getstate()[0])  # bytes of a character that the piece before cut in two
+                decoder.decode(data[at : min(at + TEXT_PIECE, end)], at + TEXT_PIECE >= end)
+        return str(data[start:end], "utf-8")
+    except UnicodeDecodeError as error:
+        where = at - held + error.start
+        raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, field=field, offset=where) from None
