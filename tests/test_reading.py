@@ -35,6 +35,7 @@ def pairs(entries: list[tuple[int, int]], size: int) -> bytes:
 
 
 @given(entries=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 8)), max_size=5), size=st.integers(0, 24))
+@example(entries=[(3, 2), (0, 4)], size=8)
 @example(entries=[(3, 0), (0, 8)], size=8)
 @example(entries=[(9, 0)], size=8)
 def test_tensors_are_taken_only_inside_the_file_and_with_each_byte_used_once(entries, size, tmp_path):
