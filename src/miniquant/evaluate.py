@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 from tqdm import tqdm
 
 from . import corpus
@@ -84,7 +86,6 @@ class Quality:
         return Estimate.of(self.nll - other.nll)
 
 
-@torch.no_grad()
 def evaluate(
     model: MiniGPT,
     windows: np.ndarray | None = None,
@@ -94,21 +95,10 @@ def evaluate(
 ) -> Quality:
     """Measure a model on windows of tokens ((n, length + 1) int64; the held-out topics by default)."""
     windows = corpus.held_out_windows() if windows is None else windows
-    sizes = corpus.token_bytes(corpus.load_tokenizer())
-    nll, kl = [], []
-    for start in tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress):
-        tokens = torch.from_numpy(windows[start : start + batch])
-        logp = F.log_softmax(model(tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
-        nll.append(-logp.gather(-1, tokens[:, 1:, None])[..., 0].mean(-1).numpy())
-        if reference is not None:
-            logq = F.log_softmax(reference(tokens[:, :-1]).double(), dim=-1)
-            kl.append((logq.exp() * (logq - logp)).sum(-1).mean(-1).numpy())
-    return Quality(
-        np.concatenate(nll), np.concatenate(kl) if kl else None, sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64)
-    )
+    starts = tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress)
+    return _measure(model, (windows[start : start + batch] for start in starts), reference)
 
 
-@torch.no_grad()
 def evaluate_in_llamacpp(
     path: str | os.PathLike[str],
     windows: np.ndarray | None = None,
@@ -119,13 +109,24 @@ def evaluate_in_llamacpp(
     from .llamacpp import LlamaCpp
 
     windows = corpus.held_out_windows() if windows is None else windows
-    sizes = corpus.token_bytes(corpus.load_tokenizer())
-    nll, kl = [], []
     with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
-        for tokens in tqdm(windows, desc="llama.cpp", unit="window", disable=not progress):
-            logp = F.log_softmax(torch.from_numpy(llama.logits(tokens[:-1])).double(), dim=-1)  # (length, vocab)
-            nll.append(-logp.gather(-1, torch.from_numpy(tokens[1:, None])).mean().item())
-            if reference is not None:
-                logq = F.log_softmax(reference(torch.from_numpy(tokens[None, :-1]))[0].double(), dim=-1)
-                kl.append((logq.exp() * (logq - logp)).sum(-1).mean().item())
-    return Quality(np.array(nll), np.array(kl) if kl else None, sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64))
+        one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
+        return _measure(lambda tokens: torch.from_numpy(llama.logits(tokens[0]))[None], one_by_one, reference)
+
+
+@torch.no_grad()
+def _measure(
+    logits: Callable[[Tensor], Tensor], batches: Iterable[np.ndarray], reference: Callable[[Tensor], Tensor] | None
+) -> Quality:
+    """logits: (batch, length) int64 -> (batch, length, vocab) float32; batches: (batch, length + 1) int64 each."""
+    sizes = corpus.token_bytes(corpus.load_tokenizer())
+    nll, kl, bytes_per_token = [], [], []
+    for windows in batches:
+        tokens = torch.from_numpy(windows)
+        logp = F.log_softmax(logits(tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
+        nll.append(-logp.gather(-1, tokens[:, 1:, None])[..., 0].mean(-1).numpy())
+        if reference is not None:
+            logq = F.log_softmax(reference(tokens[:, :-1]).double(), dim=-1)
+            kl.append((logq.exp() * (logq - logp)).sum(-1).mean(-1).numpy())
+        bytes_per_token.append(sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64))
+    return Quality(np.concatenate(nll), np.concatenate(kl) if kl else None, np.concatenate(bytes_per_token))
