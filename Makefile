@@ -1,4 +1,4 @@
-# make book · make test · make lab · make notebooks · make bench · make clean      (each sets up .venv by itself)
+# make book · make test · make lab · make notebooks · make bench · make fuzz · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
 SITE := _build/html/index.html
@@ -7,7 +7,7 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict test lab notebooks bench clean
+.PHONY: help book book-strict test lab notebooks bench fuzz clean
 
 help:
 	@echo "make book        run every lab and build the course site"
@@ -15,6 +15,7 @@ help:
 	@echo "make lab         open JupyterLab on notebooks/"
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
 	@echo "make bench       measure the codecs and files, draw the plot of the book"
+	@echo "make fuzz        damage files and read them, guided by coverage, for SECONDS=60"
 	@echo "make clean       remove .venv and everything that was built"
 
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
@@ -57,6 +58,12 @@ notebooks: .venv/.installed
 bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/bench_gguf.py
+
+# atheris is here and not in requirements.txt: it has no wheel for every Python
+fuzz: SECONDS ?= 60
+fuzz: .venv/.installed
+	@$(BIN)/python -m pip install -q --only-binary :all: atheris==3.0.0 2> .venv/fuzz.log || echo "== atheris has no wheel for this Python; files are damaged without its guidance"
+	$(BIN)/python -m fuzz --guided $(SECONDS)
 
 clean:
 	rm -rf .venv _build .pytest_cache .hypothesis .ruff_cache notebooks/workspace solutions/workspace

@@ -1,0 +1,68 @@
+"""What is tried on a damaged file: open it, read every value of its metadata and every tensor in every way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from miniquant import open_gguf_lite
+from miniquant.errors import QuantizationError
+from miniquant.fields import fields
+from miniquant.gguf import read_gguf
+from miniquant.gguf.blocks import CODECS
+from miniquant.gguf.read import INTEGERS
+
+from . import seeds
+from .mutate import Repair
+
+
+class Reader(NamedTuple):
+    """``read`` takes a path; it may raise ``FormatError`` and nothing else. ``source`` names the modules at work."""
+
+    read: Callable[[str], None]
+    seeds: Callable[[], list[seeds.Seed]]
+    source: tuple[str, ...]
+    repair: Repair | None = None
+
+
+def read_gguf_lite(path: str) -> None:
+    """Everything in a GGUF-lite file."""
+    with open_gguf_lite(path) as file:
+        for name, info in file.tensors.items():
+            assert len(file.raw(name)) == info.n_bytes
+            assert file.tensor(name).shape == info.dims
+            if info.dtype.scheme.startswith("q"):
+                assert file.quantized(name).values.shape == info.dims
+
+
+def read_gguf_file(path: str) -> None:
+    """Everything in a GGUF file."""
+    with read_gguf(path) as file:
+        assert file.typed().keys() == file.metadata.keys()
+        for value in file.metadata.values():
+            if not isinstance(value, str | int | float):
+                assert len(list(value)) == len(value)
+        for name, info in file.tensors.items():
+            assert len(file.raw(name)) == info.n_bytes
+            try:
+                assert file.tensor(name).shape == info.shape
+            except QuantizationError:  # a good file, of a type that has no codec here
+                assert info.kind not in CODECS and info.kind not in INTEGERS
+
+
+def read_fields(path: str) -> None:
+    """The byte viewer: every byte named once, for a malformed file too."""
+    at = 0
+    for field in fields(path):
+        assert field.start == at and field.end > at
+        at = field.end
+        field.text()
+
+
+READERS = {
+    "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("reading", "gguf_io", "packing", "quantize")),
+    "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("reading", "gguf/read", "gguf/metadata", "gguf/blocks")),
+    "viewer": Reader(
+        read_fields, lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(), ("fields", "gguf_fields", "reading")
+    ),
+}
