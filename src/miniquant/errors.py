@@ -50,3 +50,7 @@ class MetadataError(MiniquantError):
 
 class WriteError(MiniquantError, OSError):
     """A file could not be written. Whatever stood at the path before is still there, untouched."""
+
+
+class PickleSecurityRisk(MiniquantError):
+    """A PyTorch checkpoint is a pickle, and loading a pickle runs whatever code it holds: none is read or written."""

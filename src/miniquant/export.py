@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError
+from .errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError
 from .files import atomic_write
 from .gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
 from .quantize import to_numpy
@@ -25,10 +25,6 @@ from .sizes import human
 
 APR_VERSION = 1
 BLOCK = 32
-
-
-class PickleSecurityRisk(MiniquantError):
-    """A PyTorch checkpoint is a pickle, and loading a pickle runs whatever code it holds; this exporter writes none."""
 
 
 class GGUFQuantization(Enum):

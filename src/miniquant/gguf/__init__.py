@@ -3,11 +3,12 @@
 from .blocks import GGMLType, decode, encode
 from .metadata import Typed, ValueType
 from .read import GGUFFile, TensorInfo, read_gguf
-from .write import RawTensor, write_gguf
+from .write import LazyTensor, RawTensor, write_gguf
 
 __all__ = [
     "GGMLType",
     "GGUFFile",
+    "LazyTensor",
     "RawTensor",
     "TensorInfo",
     "Typed",

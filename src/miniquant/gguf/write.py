@@ -5,9 +5,10 @@ Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,13 +35,26 @@ class RawTensor(NamedTuple):
     shape: tuple[int, ...]
 
 
+class LazyTensor(NamedTuple):
+    """A tensor that is read when its turn to be written comes, a few rows at a time.
+
+    ``rows(start, stop)`` gives rows, (stop - start, shape[-1]), of all rows counted through; ``dtype`` names what they
+    hold: float32, float16, or bfloat16 (which come as float32).
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    rows: Callable[[int, int], np.ndarray]
+
+
 def write_gguf(
     path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Mapping[str, Any], alignment: int = ALIGNMENT
 ) -> None:
     """Write a GGUF file, atomically and in the order given; the same input gives the same bytes.
 
     ``tensors`` maps names to arrays (stored in their own type), to pairs ``(array, "Q4_0")`` (encoded row by row while
-    writing), or to ``RawTensor``. ``metadata`` maps keys to values; ``general.alignment`` is added if it is not 32.
+    writing), or to ``RawTensor``; a ``LazyTensor`` may stand for an array. ``metadata`` maps keys to values;
+    ``general.alignment`` is added if it is not 32.
 
     Raises ``SchemeError``, ``QuantizationError`` or ``MetadataError`` for what the format cannot hold, ``WriteError``
     if the file cannot be written. In each case an existing file stays as it was.
@@ -86,9 +100,11 @@ def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
     else:
         data, asked = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
         data = np.asarray(data) if isinstance(data, np.generic) else data
-        if not is_torch(data) and not isinstance(data, np.ndarray):
+        if not is_torch(data) and not isinstance(data, np.ndarray | LazyTensor):
             raise SchemeError(f"{name!r} is a {type(data).__name__}; pass an array, (array, type) or a RawTensor")
-        dtype = str(data.dtype).removeprefix("torch.") if is_torch(data) else data.dtype.name
+        dtype = getattr(data.dtype, "name", str(data.dtype)).removeprefix("torch.")
+        if isinstance(data, LazyTensor) and dtype not in ("float32", "float16", "bfloat16"):
+            raise SchemeError(f"{name!r}: a LazyTensor is float32, float16 or bfloat16, found {dtype}")
         kind, shape = _kind(name, dtype, asked), tuple(data.shape)
     if len(shape) > MAX_DIMS:
         raise SchemeError(f"{name!r} has shape {shape}; GGUF holds {MAX_DIMS} dims at most")
@@ -141,16 +157,21 @@ def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
         dtype = data.dtype if data.dtype == np.uint8 else INTEGERS[info.kind]
         yield memoryview(np.ascontiguousarray(data, dtype)).cast("B")
         return
-    rows = data.reshape(-1, info.shape[-1] if info.shape else 1)
-    step = max(1, min(PIECE, max(CHUNK, rows.size // 4)) // rows.shape[1])
-    for start in range(0, len(rows), step):
-        given = rows[start : start + step]
+    size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
+    rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
+    step = max(1, min(PIECE, max(CHUNK, size // 4)) // width)
+    for start in range(0, size // width, step):
+        given = rows(start, min(start + step, size // width))
         with np.errstate(over="ignore"):
             w = np.ascontiguousarray(given, np.float32)
         raw = w if info.kind == GGMLType.F32 else encode(w, info.kind)
         if info.kind != GGMLType.F32 or given.dtype.itemsize > 4:
             _check_encoded(info, given, raw, start)
         yield memoryview(raw).cast("B")
+
+
+def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
+    return lambda start, stop: array[start:stop]
 
 
 def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -> None:
