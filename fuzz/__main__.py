@@ -14,7 +14,6 @@ import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +71,8 @@ def mutate(name: str, seed: int, files: int, deadline: float | None = None) -> d
     print(f", worst {total.worst_seconds:.3f} s, {total.worst_memory / 2**20:.1f} MiB")
     for number, problem in total.findings:
         print(f"  finding: file {number}: {problem}\n    python -m fuzz --reader {name} --seed {seed} --show {number}")
-    return {"files": total.accepted + total.refused, "seed": seed, **asdict(total)}
+    found = {**vars(total), "fields": dict(total.fields.most_common())}
+    return {"files": total.accepted + total.refused, "seed": seed, **found}
 
 
 def chunk(name: str, seed: int, start: int, count: int, path: Path) -> Tally:
