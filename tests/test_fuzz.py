@@ -14,13 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fuzz import __main__ as command
 from fuzz import probe
 from fuzz.mutate import INJURIES, MOST, mutated
 from fuzz.readers import READERS, Reader
-
 from miniquant.errors import FormatError
 from miniquant.reading import MappedFile
 
@@ -41,7 +39,7 @@ def path(tmp_path):
 def test_the_valid_files_are_read_and_their_numbers_and_entries_lie_inside(name, path):
     for seed in SEEDS[name]:
         assert probe.outcome(READERS[name].read, path, seed.data) == ("", "")
-        assert all(0 <= start and start + width <= len(seed.data) for start, width in seed.numbers)
+        assert all(start >= 0 and start + width <= len(seed.data) for start, width in seed.numbers)
         assert all(0 <= start < end <= len(seed.data) for both in seed.entries.values() for start, end in both)
         for (start, width), entries in seed.entries.items():
             assert int.from_bytes(seed.data[start : start + width], "little") == len(entries)
@@ -96,7 +94,7 @@ def test_whatever_the_number_of_a_file_it_is_read_or_refused(path, number, name)
     assert probe.outcome(READERS[name].read, path, data)[0] == ""
 
 
-# ---- a reader that does not hold is found ------------------------------------------------------------------------------
+# ---- a reader that does not hold is found ----------------------------------------------------------------------------
 
 
 def unchecked(*_: object) -> None:
@@ -167,7 +165,7 @@ def test_a_file_that_kills_the_process_is_found_by_its_number(path, monkeypatch)
     assert "the process died" in problem
 
 
-# ---- the command ------------------------------------------------------------------------------------------------------
+# ---- the command -----------------------------------------------------------------------------------------------------
 
 
 def test_the_command_counts_and_records(tmp_path, monkeypatch, capsys):
