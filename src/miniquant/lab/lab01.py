@@ -1,0 +1,8 @@
+"""The exercises of lab 01: what a model is, from one neuron to the memory of MiniGPT."""
+
+from __future__ import annotations
+
+from .lab01_memory import KEPT_BYTES
+from .lab01_neuron import GRADIENT_DESCENT, GRADIENTS, PREDICT_JARS, RMSE
+
+EXERCISES = [PREDICT_JARS, RMSE, GRADIENTS, GRADIENT_DESCENT, KEPT_BYTES]
