@@ -9,6 +9,7 @@ Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``) for the scales and min
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -32,6 +33,13 @@ class Grid(NamedTuple):
     high: int
 
 
+class Snapped(NamedTuple):
+    """A matrix on its grid.   q: (out, in) int16, and the grid that says what the integers stand for."""
+
+    q: np.ndarray
+    grid: Grid
+
+
 class Target(Protocol):
     """A rule that chooses the grid of a matrix; ``group_size`` is ``None`` where a row is one group."""
 
@@ -43,10 +51,11 @@ class Target(Protocol):
         ...
 
 
-def snap(w: np.ndarray, grid: Grid) -> np.ndarray:
+def snap(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray] = np.rint) -> np.ndarray:
     """The integers of the nearest grid points: ``round_half_even((w - minimum) / scale)``, clipped.
 
     w: (out, in) float32   ->   (out, in) int16. Where the scale is 0, the integer nearest to 0 that the grid has.
+    ``rounding`` takes float32 to float32; ``np.rint`` is half to even.
 
     Raises ``QuantizationError`` if a weight is not finite, or the grid has other rows or groups.
 
@@ -67,7 +76,7 @@ def snap(w: np.ndarray, grid: Grid) -> np.ndarray:
         with np.errstate(over="ignore"):  # far beyond the grid is clipped like anything beyond it
             q = chunk.astype(np.float32, copy=False) - grid.minimum[rows][..., None]
             q /= divisor[rows]
-        np.rint(q, out=q)
+        q = rounding(q)
         np.clip(q, grid.low, grid.high, out=q)
         out[rows] = q.reshape(w[rows].shape)
     return out
@@ -156,7 +165,7 @@ class Symmetric:
 
 @dataclass(frozen=True)
 class SignedExtreme:
-    """Q4_0: ``scale = float16(extreme / -8)``; the extreme keeps its sign and becomes -8, so a scale may be negative."""
+    """Q4_0: ``scale = float16(extreme / -8)``; the extreme keeps its sign and becomes -8, so scales may be negative."""
 
     name: str
     group_size: int = 32
