@@ -1,4 +1,5 @@
-"""The command line. GGUF-lite and GGUF alike: inspect, list, hexdump, export, verify, perplexity; progress and grade.
+"""The command line. GGUF-lite and GGUF alike: inspect, list, hexdump, export, verify, perplexity; convert for
+Hugging Face folders; progress and grade.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
 stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
@@ -8,6 +9,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -105,11 +108,21 @@ def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
     click.echo(repr(hexview(file, start, length)))
 
 
+class _FileType(click.Option):
+    """An option whose help names every type, and imports them when somebody asks."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        from .gguf.convert import FILE_TYPES
+
+        self.help = f"For .gguf files: {' '.join(FILE_TYPES)}."
+        return super().get_help_record(ctx)
+
+
 @main.command()
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--model", "source", type=FILE, help="A GGUF-lite or GGUF file of a MiniGPT; else the trained one.")
 @click.option("--preset", default="int4-small-embeddings", show_default=True, help="For .gguf-lite files.")
-@click.option("--type", "kind", default="Q8_0", show_default=True, help="For .gguf files: F32 F16 BF16 Q8_0 Q4_0 Q4_1.")
+@click.option("--type", "kind", default="Q8_0", show_default=True, cls=_FileType)
 def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
     from .export import Exporter, ExportFormat, ModelWeights
@@ -138,6 +151,67 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
             raise MiniquantError(f"{output}: the extension says no format; use .gguf-lite, .gguf, .safetensors or .apr")
         Exporter(output.parent).export(ModelWeights.from_model(model, "MiniGPT"), known, output.name)
     click.echo(f"wrote {output}, {human(output.stat().st_size)}")
+
+
+class _TensorType(click.ParamType):
+    """A type that has a codec; the list is read when somebody asks."""
+
+    name = "type"
+
+    def get_metavar(self, *_: object) -> str:
+        from .gguf.huggingface import KINDS
+
+        return "[" + "|".join(KINDS).lower() + "]"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        from .gguf.huggingface import KINDS
+
+        if value.upper() not in KINDS:
+            self.fail(f"there is no type {value!r}; there are {', '.join(KINDS).lower()}", param, context)
+        return value.upper()
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .gguf file.")
+@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), help="The type of the matrices.")
+def convert(folder: Path, output: Path, kind: str) -> None:
+    """Convert a Hugging Face FOLDER (Llama or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
+    from collections import Counter
+
+    from .gguf.huggingface import convert_folder
+    from .sizes import human
+
+    if output.suffix != ".gguf":
+        raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
+    with _late_bar("converting") as advance:
+        converted = convert_folder(folder, output, kind, advance)
+    counts = Counter(converted.types.values())
+    of_each = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    click.echo(f"wrote {output}, {human(output.stat().st_size)}: {len(converted.types)} tensors ({of_each})")
+    for name, reason in converted.skipped.items():
+        click.echo(f"left out {name}: {reason}")
+
+
+@contextmanager
+def _late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on stderr once a second has gone by, if stderr is a terminal."""
+    from time import monotonic
+
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console, begun, bars = Console(stderr=True), monotonic(), []
+    with ExitStack() as stack:
+
+        def advance(done: int, total: int) -> None:
+            if not bars and console.is_terminal and monotonic() - begun > 1:
+                bars.append(stack.enter_context(Progress(console=console, transient=True)))
+                bars[0].add_task(what, total=total)
+            if bars:
+                bars[0].update(bars[0].task_ids[0], completed=done)
+
+        yield advance
 
 
 @main.command()

@@ -1,0 +1,210 @@
+"""A Hugging Face folder, with its tokenizer, as a GGUF file that llama.cpp runs: Llama and GPT-2.
+
+A recipe (``hf_llama``, ``hf_gpt2``) turns ``config.json`` into llama.cpp's keys and a table of tensors. Every tensor of
+the checkpoint must have its place in that table, and every place its tensor; then the weights are read, turned, encoded
+and written a few rows at a time, so that a model larger than the memory can be converted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import FormatError, MiniquantError, SchemeError
+from .blocks import CODECS, GGMLType, row_bytes
+from .convert import FILE_TYPES, QUANTIZATION_VERSION
+from .hf_config import Config, Recipe, Row, check_plain
+from .hf_gpt2 import gpt2
+from .hf_llama import llama, rope_order
+from .hf_tokenizer import tokenizer_metadata
+from .safetensors_folder import NAMES, Stored, open_checkpoint, widen
+from .write import LazyTensor, write_gguf
+
+ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (model_type, recipe)
+    "LlamaForCausalLM": ("llama", llama),
+    "GPT2LMHeadModel": ("gpt2", gpt2),
+}
+KINDS = tuple(kind.name for kind in CODECS)
+_HEAD = ("token_embd.weight", "output.weight")
+_ALWAYS_F32 = ("position_embd.weight",)
+_PIECE = 2**20  # weights
+
+
+class Converted(NamedTuple):
+    """What became of a folder: the type of every tensor in the GGUF file, and the tensors left out, with the reason."""
+
+    types: dict[str, str]
+    skipped: dict[str, str]
+
+
+def convert_folder(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    kind: str = "Q8_0",
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Converted:
+    """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
+
+    Matrices take the type ``kind``; vectors and position embeddings stay F32, token embedding and output head take
+    Q8_0 where ``kind`` has fewer than 6 bits a weight. Raises ``FormatError`` for a folder that is damaged, incomplete,
+    or would run differently in llama.cpp, ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for
+    a type that does not exist or does not fit, and whatever ``write_gguf`` raises. Nothing is written then.
+    """
+    folder, kind = Path(folder), _known(kind)
+    recipe, config = read_recipe(folder)
+    stored = open_checkpoint(folder)
+    rows, skipped = match(recipe, stored, config, folder)
+    types = _types(rows, kind)
+    metadata = recipe.metadata | {
+        "general.name": folder.resolve().name or "model",
+        "general.file_type": FILE_TYPES[kind.name],
+        **tokenizer_metadata(folder, config, recipe.vocabulary),
+    }
+    if any(kind.block > 1 for kind in types.values()):
+        metadata["general.quantization_version"] = QUANTIZATION_VERSION
+    total = sum(int(np.prod(row.shape)) for row, _ in rows)
+    done = 0
+
+    def count(weights: int) -> None:
+        nonlocal done
+        done += weights
+        advance(done, total)
+
+    tensors = {row.ours: (lazily(row, where, count), types[row.ours]) for row, where in rows}
+    added = {name: (w, GGMLType.F32) for name, w in recipe.added().items()}
+    write_gguf(path, tensors | added, metadata)
+    return Converted({name: kind.name for name, (_, kind) in (tensors | added).items()}, skipped)
+
+
+def read_recipe(folder: Path) -> tuple[Recipe, Config]:
+    """The recipe for a folder's ``config.json``. Raises ``FormatError`` for an unknown architecture or key."""
+    if not (folder / "config.json").exists():
+        raise FormatError("no config.json in it: this is no Hugging Face model folder", path=folder)
+    config = Config(folder / "config.json")
+    names = config.get("architectures")
+    if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str) or names[0] not in ARCHITECTURES:
+        raise config.error("architectures", f"found {names!r:.80}; this converter knows {', '.join(ARCHITECTURES)}")
+    model_type, make = ARCHITECTURES[names[0]]
+    config.one_of("model_type", (model_type,), model_type)
+    check_plain(config)
+    recipe = make(config)
+    config.check_all_read()
+    return recipe, config
+
+
+def match(
+    recipe: Recipe, stored: Mapping[str, Stored], config: Config, folder: Path
+) -> tuple[list[tuple[Row, Stored]], dict[str, str]]:
+    """Every row of the recipe with its tensor, and the tensors that are left out, with the reason.
+
+    Raises ``FormatError`` for a tensor without a place, a place without a tensor, and a shape that does not fit.
+    """
+    found: dict[str, Stored] = {}
+    for name, where in stored.items():
+        short = name.removeprefix(recipe.prefix)
+        if short in found:
+            raise FormatError(f"{short!r} stands there with and without {recipe.prefix!r}", path=where.path)
+        found[short] = where
+    skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
+    expected = [row for row in recipe.whole if not (recipe.tied and row.ours == "output.weight")]
+    if recipe.layers * len(recipe.layer) > len(found):  # before anything of that size is built
+        raise config.error(
+            "num_hidden_layers" if recipe.metadata["general.architecture"] == "llama" else "n_layer",
+            f"found {recipe.layers}, and {len(found)} tensors cannot make up as many layers",
+        )
+    for n in range(recipe.layers):
+        expected += [row._replace(theirs=row.theirs.format(n), ours=row.ours.format(n)) for row in recipe.layer]
+    if recipe.tied and "lm_head.weight" in found:
+        embedding = recipe.whole[0].theirs
+        _check_tied(found, embedding, config)
+        skipped["lm_head.weight"] = f"tied, equal to {embedding}"
+    places = {row.theirs for row in expected}
+    if missing := places - found.keys():
+        raise FormatError(f"the checkpoint lacks {_first(missing)}", path=folder)
+    if extra := found.keys() - places - skipped.keys():
+        raise FormatError(
+            f"the checkpoint holds {_first(extra)}, without a place in {config.get('architectures')[0]} as config.json "
+            "describes it; nothing is dropped silently",
+            path=found[min(extra)].path,
+        )
+    for row in expected:
+        if found[row.theirs].shape != row.shape:
+            raise FormatError(
+                f"found shape {found[row.theirs].shape}, config.json makes it {row.shape}",
+                path=found[row.theirs].path,
+                field=f"tensor {row.theirs!r}",
+            )
+    return [(row, found[row.theirs]) for row in expected], skipped
+
+
+def _check_tied(found: Mapping[str, Stored], embedding: str, config: Config) -> None:
+    """A head that config.json calls tied must be the embedding; it is compared piece by piece."""
+    one, two = found.get(embedding), found["lm_head.weight"]
+    same = one is not None and one.shape == two.shape and one.dtype == two.dtype
+    if same and one.n_bytes:
+        step = max(1, _PIECE * len(one.map()) // max(1, one.map().size))
+        pieces = range(0, one.shape[0], step)
+        same = all(np.array_equal(_bits(one, at, at + step), _bits(two, at, at + step)) for at in pieces)
+    if not same:
+        raise config.error(
+            "tie_word_embeddings", f"it is true, and lm_head.weight is not {embedding}; say false to keep both"
+        )
+
+
+def _bits(stored: Stored, start: int, stop: int) -> np.ndarray:
+    return np.ascontiguousarray(stored.map()[start:stop]).view(np.uint8)
+
+
+def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
+    """A tensor as it will stand in the GGUF file, read when it is written; ``count`` hears of every piece."""
+    shape = row.shape[::-1] if row.transposed else row.shape
+    order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
+
+    def rows(start: int, stop: int) -> np.ndarray:
+        w = stored.map()
+        if row.transposed:
+            w = w[:, start:stop].T
+        elif order is None:
+            w = w[start:stop] if w.ndim > 1 else w[None]
+        else:
+            w = w[order[start:stop]] if w.ndim > 1 else w[order][None]
+        count(w.size)
+        return widen(w)
+
+    return LazyTensor(shape, NAMES[stored.dtype], rows)
+
+
+def _types(rows: list[tuple[Row, Stored]], kind: GGMLType) -> dict[str, GGMLType]:
+    """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
+    head = GGMLType.Q8_0 if kind.bits_per_weight < 6 else kind
+    types = {}
+    for row, _ in rows:
+        chosen = head if row.ours in _HEAD else kind
+        types[row.ours] = GGMLType.F32 if len(row.shape) == 1 or row.ours in _ALWAYS_F32 else chosen
+        width = row.shape[0] if row.transposed else row.shape[-1]
+        try:
+            row_bytes(types[row.ours], width)
+        except MiniquantError:
+            fitting = [name for name in KINDS if width % GGMLType[name].block == 0]
+            raise SchemeError(
+                f"{row.theirs!r} has rows of {width} weights, and {types[row.ours].name} takes multiples of "
+                f"{types[row.ours].block}; it fits {', '.join(fitting)}: choose one of these"
+            ) from None
+    return types
+
+
+def _known(kind: str | GGMLType) -> GGMLType:
+    name = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
+    if name not in KINDS:
+        raise SchemeError(f"no type {kind!r:.40}; there are {', '.join(KINDS)}")
+    return GGMLType[name]
+
+
+def _first(names: set[str]) -> str:
+    shown = ", ".join(map(repr, sorted(names)[:3]))
+    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
