@@ -154,14 +154,9 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
 
 
 class _TensorType(click.ParamType):
-    """A type that has a codec; the list is read when somebody asks."""
+    """A type that has a codec."""
 
     name = "type"
-
-    def get_metavar(self, *_: object) -> str:
-        from .gguf.huggingface import KINDS
-
-        return "[" + "|".join(KINDS).lower() + "]"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
         from .gguf.huggingface import KINDS
@@ -174,7 +169,7 @@ class _TensorType(click.ParamType):
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .gguf file.")
-@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), help="The type of the matrices.")
+@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
 def convert(folder: Path, output: Path, kind: str) -> None:
     """Convert a Hugging Face FOLDER (Llama or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
     from collections import Counter
