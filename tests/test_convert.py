@@ -21,9 +21,11 @@ from miniquant.gguf.convert import (
     gguf_name,
     gguf_types,
     load_minigpt,
+    more_bits,
     tokenizer_metadata,
     write_minigpt,
 )
+from miniquant.llamacpp import LlamaCpp
 from miniquant.model import MiniGPTConfig, random_model
 
 KINDS = [kind.name for kind in CODECS]
@@ -38,6 +40,13 @@ def tokenizer():
 @pytest.fixture
 def path(no_leftovers):
     return no_leftovers / "minigpt.gguf"
+
+
+def wide_enough(kind):
+    """A small model whose rows are whole blocks."""
+    narrow = GGMLType[kind].block <= 32
+    d_model, d_mlp = (64, 96) if narrow else (256, 512)
+    return MiniGPTConfig(context=16, d_model=d_model, n_layers=1, n_heads=2, d_mlp=d_mlp)
 
 
 # ---- names -----------------------------------------------------------------------------------------------------------
@@ -75,10 +84,10 @@ def test_a_parameter_that_a_minigpt_does_not_have_is_refused(name):
 
 
 @every_kind
-def test_norms_biases_and_positions_are_f32_and_a_4_bit_type_leaves_the_embedding_at_q8_0(kind, trained):
+def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_least(kind, trained):
     for name, found in gguf_types(trained, kind).items():
         if name == "tok_emb.weight":
-            assert found == ("Q8_0" if kind.startswith("Q4") else kind)
+            assert found == ("Q6_K" if kind.endswith("_K") else "Q8_0" if kind.startswith("Q4") else kind)
         elif name.startswith("layers") and ".ln" not in name and name.endswith("weight"):
             assert found == kind
         else:
@@ -90,7 +99,37 @@ def test_the_embedding_may_have_a_type_of_its_own_and_types_any_case(trained):
     assert gguf_types(trained, GGMLType.Q4_1, GGMLType.Q4_1)["tok_emb.weight"] == "Q4_1"
 
 
-@pytest.mark.parametrize("kind", ["Q4_K", "int4", "", 8, None])
+def test_q4_k_m_mixes_as_llama_cpp_does(trained):
+    """attn_qkv in Q5_K, the tied output and ffn_down of the last two of four layers in Q6_K, the rest in Q4_K."""
+    expected = {"tok_emb.weight": "Q6_K"}
+    for i in range(4):
+        expected |= {f"layers.{i}.attn.qkv.weight": "Q5_K", f"layers.{i}.attn.proj.weight": "Q4_K"}
+        expected |= {f"layers.{i}.mlp.fc1.weight": "Q4_K", f"layers.{i}.mlp.fc2.weight": "Q6_K" if i >= 2 else "Q4_K"}
+    found = gguf_types(trained, "q4_k_m")
+    assert {name: kind for name, kind in found.items() if kind != "F32"} == expected
+    assert gguf_types(trained, "Q4_K_M", "Q8_0") == found | {"tok_emb.weight": "Q8_0"}
+
+
+@pytest.mark.parametrize(
+    ("n_layers", "layers"),
+    {
+        4: [2, 3],
+        12: [0, 3, 6, 9, 10, 11],
+        28: [0, 1, 2, 5, 8, 11, 14, 17, 20, 23, 24, 25, 26, 27],
+        30: [0, 1, 2, 5, 8, 11, 14, 17, 20, 23, 26, 27, 28, 29],
+    }.items(),
+)
+def test_more_bits_go_to_the_layers_that_llama_cpp_gives_them(n_layers, layers):
+    """Worked out by hand from its rule; those of 28 and 30 layers are those of published files."""
+    assert [i for i in range(n_layers) if more_bits(i, n_layers)] == layers
+
+
+def test_a_mix_is_no_type_of_a_tensor(trained):
+    with pytest.raises(SchemeError, match="no type 'Q4_K_M'; there are F32"):
+        gguf_types(trained, "Q4_K", "Q4_K_M")
+
+
+@pytest.mark.parametrize("kind", ["Q5_0", "Q8_K", "Q3_K_M", "int4", "", 8, None])
 def test_an_unknown_type_is_refused_and_names_those_that_there_are(kind, trained, tokenizer, path):
     path.write_bytes(b"before")
     with pytest.raises(SchemeError, match="there are F32, F16, BF16, Q8_0, Q4_0, Q4_1"):
@@ -109,9 +148,7 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
     expected = {
         gguf.Keys.General.ARCHITECTURE: "gpt2",
         gguf.Keys.General.NAME: "MiniGPT",
-        gguf.Keys.General.FILE_TYPE: {"Q4_0": 2, "Q4_1": 3, "Q8_0": 7}.get(
-            kind, {"F32": 0, "F16": 1, "BF16": 32}.get(kind)
-        ),
+        gguf.Keys.General.FILE_TYPE: FILE_TYPES[kind],
         llm.CONTEXT_LENGTH: config.context,
         llm.EMBEDDING_LENGTH: config.d_model,
         llm.BLOCK_COUNT: config.n_layers,
@@ -129,9 +166,11 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
 
 
 def test_the_numbers_of_the_file_types_are_the_official_package_s():
-    official = {"F32": "ALL_F32"} | {kind: f"MOSTLY_{kind}" for kind in FILE_TYPES if kind != "F32"}
+    small = {"Q2_K", "Q3_K", "Q4_K", "Q5_K"}  # one type for every layer: llama.cpp's "small" mix of a shallow model
+    official = {kind: f"MOSTLY_{kind}_S" if kind in small else f"MOSTLY_{kind}" for kind in FILE_TYPES}
+    official["F32"] = "ALL_F32"
     assert {kind: int(gguf.LlamaFileType[name]) for kind, name in official.items()} == FILE_TYPES
-    assert set(FILE_TYPES) == set(KINDS)
+    assert set(FILE_TYPES) == {*KINDS, "Q4_K_M"}
     assert QUANTIZATION_VERSION == gguf.GGML_QUANT_VERSION
 
 
@@ -167,8 +206,15 @@ def test_a_tokenizer_without_an_end_or_of_another_kind_is_refused():
 # ---- tensors ---------------------------------------------------------------------------------------------------------
 
 
-@every_kind
-def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, tokenizer, path):
+@pytest.fixture(scope="module")
+def ggml():
+    with LlamaCpp(None) as llama:
+        yield llama
+
+
+@pytest.mark.parametrize("kind", FILE_TYPES)
+def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, tokenizer, path, ggml):
+    """The package's, and for K-quants, which it cannot encode, ggml's."""
     write_minigpt(path, trained, tokenizer, kind)
     types = gguf_types(trained, kind)
     reader = gguf.GGUFReader(path)
@@ -179,13 +225,14 @@ def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, t
         official = gguf.GGMLQuantizationType[types[name]]
         assert tensor.tensor_type == official
         assert tensor.shape.tolist() == list(w.shape)[::-1]  # ggml counts dims from the innermost
-        assert tensor.data.tobytes() == gguf.quants.quantize(w.numpy(), official).tobytes()
+        k_quant = official.name.endswith("_K")
+        theirs = ggml.quantize(w.numpy(), official) if k_quant else gguf.quants.quantize(w.numpy(), official)
+        assert tensor.data.tobytes() == theirs.tobytes()
 
 
 @every_kind
 def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
-    config = MiniGPTConfig(context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=96)
-    model = random_model(7, config)
+    model = random_model(7, wide_enough(kind))
     before = {name: w.clone() for name, w in model.state_dict().items()}
     write_minigpt(path, model, tokenizer, kind, embedding=kind)
     with read_gguf(path) as file:
@@ -197,6 +244,7 @@ def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
                 assert torch.equal(back, w)
             else:
                 steps = {"F16": 2**-11, "BF16": 2**-8, "Q8_0": 1 / 127, "Q4_0": 1 / 8, "Q4_1": 1 / 8}
+                steps |= {"Q2_K": 1, "Q3_K": 1 / 3, "Q4_K": 1 / 6, "Q5_K": 1 / 12, "Q6_K": 1 / 31}
                 assert (back - w).abs().max() <= steps[kind] * w.abs().max() * 1.01
 
 
@@ -222,7 +270,7 @@ def test_a_model_whose_rows_are_no_whole_blocks_is_refused_with_a_remedy(tokeniz
 
 @every_kind
 def test_a_minigpt_is_rebuilt_from_the_file_alone(kind, tokenizer, path):
-    model = random_model(7, MiniGPTConfig(context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=96))
+    model = random_model(7, wide_enough(kind))
     write_minigpt(path, model, tokenizer, kind)
     with read_gguf(path) as file:
         back = load_minigpt(file)

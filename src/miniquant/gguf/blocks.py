@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..errors import QuantizationError
+from .kquants import K_CODECS
 from .types import GGMLType
 
 CHUNK = 262_144  # weights handled at once: long enough that two threads seldom wait for each other
@@ -298,6 +299,7 @@ CODECS: dict[GGMLType, Codec] = {
     GGMLType.Q8_0: Codec(_encode_q8_0, _decode_q8_0),
     GGMLType.Q4_0: Codec(_encode_q4_0, _decode_q4_0),
     GGMLType.Q4_1: Codec(_encode_q4_1, _decode_q4_1),
+    **{kind: Codec(*pair) for kind, pair in K_CODECS.items()},
 }
 
 

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from ..model import MiniGPT
     from .read import GGUFFile
 
-FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "BF16": 32}  # llama.h, enum llama_ftype
+FILE_TYPES = {  # llama.h, enum llama_ftype; for a K-quant its ..._S, where it has one
+    **{"F32": 0, "F16": 1, "BF16": 32, "Q8_0": 7, "Q4_0": 2, "Q4_1": 3},
+    **{"Q2_K": 21, "Q3_K": 11, "Q4_K": 14, "Q4_K_M": 15, "Q5_K": 16, "Q6_K": 18},
+}
+MIXES = ("Q4_K_M",)
 QUANTIZATION_VERSION = 2  # ggml.h, GGML_QNT_VERSION
 _PARTS = {
     "ln1": "attn_norm",
@@ -58,13 +62,36 @@ def gguf_name(name: str) -> str:
 def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[str, str]:
     """The type of every parameter, by our names: ``kind`` for the linear layers, F32 for norms, biases and positions.
 
-    The token embedding is the output head as well, and 4 bits cost it too much: it is Q8_0 where ``kind`` is a 4-bit
-    type, unless ``embedding`` says otherwise. Raises ``SchemeError`` for a type without a codec.
+    The token embedding is the output head as well, and few bits cost it too much: it is Q6_K where ``kind`` is a
+    K-quant, as in llama.cpp, and Q8_0 where it is Q4_0 or Q4_1, unless ``embedding`` says otherwise. ``Q4_K_M`` is a
+    mix: Q4_K, but Q5_K for the fused ``attn_qkv``, and Q6_K for ``ffn_down`` where ``more_bits`` says so.
+    Raises ``SchemeError`` for a type without a codec.
+
+    Source of the mix: ``llama_tensor_get_type`` in ``llama.cpp/src/llama-quant.cpp``.
     """
-    kind = _known(kind)
-    embedding = _known(embedding) if embedding else ("Q8_0" if kind.startswith("Q4") else kind)
-    chosen = {"weight": kind, "token embedding": embedding}
-    return {name: chosen.get(role_of(name), "F32") for name in model.state_dict()}
+    kind = _known(kind, MIXES)
+    if not embedding:
+        embedding = "Q6_K" if "_K" in kind else "Q8_0" if kind.startswith("Q4") else kind
+    chosen = {"weight": kind.removesuffix("_M"), "token embedding": _known(embedding)}
+    types = {name: chosen.get(role_of(name), "F32") for name in model.state_dict()}
+    if kind == "Q4_K_M":
+        n_layers = model.config.n_layers
+        for i in range(n_layers):
+            types[f"layers.{i}.attn.qkv.weight"] = "Q5_K"
+            types[f"layers.{i}.mlp.fc2.weight"] = "Q6_K" if more_bits(i, n_layers) else "Q4_K"
+    return types
+
+
+def more_bits(layer: int, n_layers: int) -> bool:
+    """Whether Q4_K_M stores ``ffn_down`` of a layer in Q6_K: in the first and last eighth, and every third between.
+
+    Source: ``use_more_bits`` in ``llama.cpp/src/llama-quant.cpp``.
+
+    >>> [layer for layer in range(32) if more_bits(layer, 32)]
+    [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]
+    """
+    first = n_layers // 8
+    return layer < first or layer >= 7 * n_layers // 8 or (layer - first) % 3 == 2
 
 
 def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
@@ -73,7 +100,7 @@ def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name:
     Raises ``SchemeError`` for an unknown type, or a tokenizer that is not the model's.
     """
     config = model.config
-    kind = _known(kind)
+    kind = _known(kind, MIXES)
     n_tokens = tokenizer.get_vocab_size()
     if n_tokens != config.vocab_size:
         raise SchemeError(f"the tokenizer has {n_tokens} tokens, the model {config.vocab_size}; pass its own tokenizer")
@@ -120,7 +147,7 @@ def tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
 def write_minigpt(
     path: str | os.PathLike[str], model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", embedding: str | None = None
 ) -> None:
-    """Write a MiniGPT as a GGUF file that llama.cpp runs; ``kind`` is F32, F16, BF16, Q8_0, Q4_0 or Q4_1.
+    """Write a MiniGPT as a GGUF file that llama.cpp runs; ``kind`` is one of ``FILE_TYPES``.
 
     Raises ``SchemeError`` for an unknown type, and whatever ``write_gguf`` raises.
     """
@@ -182,9 +209,9 @@ _CONFIG_KEYS = {
 }
 
 
-def _known(kind: str) -> str:
+def _known(kind: str, mixes: tuple[str, ...] = ()) -> str:
     found = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
-    names = [codec.name for codec in CODECS]
+    names = [*(codec.name for codec in CODECS), *mixes]
     if found not in names:
         raise SchemeError(f"no type {kind!r}; there are {', '.join(names)}")
     return found
