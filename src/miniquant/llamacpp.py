@@ -34,10 +34,13 @@ class LlamaCppError(MiniquantError):
 class LlamaCpp:
     """llama.cpp with one model loaded, in a process of its own. Usable in a ``with`` block.
 
+    With ``float32_cache`` keys and values stay float32. That takes attention step by step as well: flash attention
+    rounds them to float16 whatever the cache holds.
+
     Raises ``LlamaCppError`` if llama.cpp refuses the file, whether politely or by aborting.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, context: int = 256) -> None:
+    def __init__(self, path: str | os.PathLike[str] | None, context: int = 256, float32_cache: bool = False) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 a pipe that nobody reads would fill up and block
         self._process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.llamacpp"],
@@ -47,7 +50,7 @@ class LlamaCpp:
             env={**os.environ, "GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"},
         )
         try:
-            self._call("load", None if path is None else os.fspath(path), context)
+            self._call("load", None if path is None else os.fspath(path), context, float32_cache)
         except LlamaCppError:
             self.close()
             raise
@@ -63,6 +66,13 @@ class LlamaCpp:
     def logits(self, tokens: list[int]) -> np.ndarray:
         """Logits after every token of one window: (tokens, vocabulary) float32."""
         return self._call("logits", list(map(int, tokens)))
+
+    def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:
+        """What llama.cpp has in hand on the way to the logits of one window: name -> (tokens, width) float32.
+
+        names: of its graph, such as ``ffn_gelu-0`` or ``l_out-3``; one that the graph lacks is missing in the answer.
+        """
+        return self._call("steps", list(map(int, tokens)), list(names))
 
     def greedy(self, tokens: list[int], n: int) -> list[int]:
         """The ``n`` most likely next tokens, one after another."""
@@ -144,7 +154,14 @@ class _Batch(c.Structure):
     ]
 
 
+class _Tensor(c.Structure):
+    """The first fields of ``ggml_tensor``; ``ne`` counts numbers along each dim, the innermost first."""
+
+    _fields_ = [("type", c.c_int), ("buffer", c.c_void_p), ("ne", c.c_int64 * 4), ("nb", c.c_size_t * 4)]
+
+
 _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
+_STEP = c.CFUNCTYPE(c.c_bool, c.POINTER(_Tensor), c.c_bool, c.c_void_p)  # ggml_backend_sched_eval_callback
 _FUNCTIONS = {  # name: (result, arguments)
     "llama_backend_init": (None, []),
     "llama_log_set": (None, [_LOG, c.c_void_p]),
@@ -170,6 +187,8 @@ _FUNCTIONS = {  # name: (result, arguments)
     "ggml_blck_size": (c.c_int64, [c.c_int]),
     "ggml_type_size": (c.c_size_t, [c.c_int]),
     "ggml_free": (None, [c.c_void_p]),
+    "ggml_get_name": (c.c_char_p, [c.POINTER(_Tensor)]),
+    "ggml_backend_tensor_get": (None, [c.POINTER(_Tensor), c.c_void_p, c.c_size_t, c.c_size_t]),
     "gguf_init_from_file": (c.c_void_p, [c.c_char_p, _ReadParameters]),
     "gguf_free": (None, [c.c_void_p]),
     "ggml_quantize_chunk": (
@@ -177,6 +196,21 @@ _FUNCTIONS = {  # name: (result, arguments)
         [c.c_int, c.c_void_p, c.c_void_p, c.c_int64, c.c_int64, c.c_int64, c.c_void_p],
     ),
 }
+
+
+_F32, _F16 = 0, 1  # members of ggml_type
+
+
+def _places(defaults: _Parameters) -> tuple[int, int, int]:
+    """The words of ``llama_context_params`` where flash_attn_type, cb_eval and type_k stand, told by their defaults.
+
+    They are -1 (automatic), null, and F16 like type_v behind it; cb_eval and its data are the pointers before type_k.
+    """
+    words = list(defaults.words[:64])
+    for types in range(4, 63):
+        if words[types - 4 : types + 2] == [0, 0, 0, 0, _F16, _F16] and 0xFFFFFFFF in words[:types]:
+            return types - 1 - words[:types][::-1].index(0xFFFFFFFF), types - 4, types
+    raise LlamaCppError("this llama.cpp orders its parameters in another way; install the version in constraints.txt")
 
 
 class _Inside:
@@ -193,30 +227,56 @@ class _Inside:
             function.restype, function.argtypes = result, arguments
         self.model: int | None = None
         self.messages: list[str] = []
-        self._log = _LOG(self._remember)  # kept alive: C holds a pointer to it
+        self._log, self._step = _LOG(self._remember), _STEP(self._watch)  # kept alive: C holds pointers to them
+        self._pointer = c.cast(self._step, c.c_void_p).value
+        self.watched: set[str] = set()
+        self.found: dict[str, np.ndarray] = {}
+        self.said = ""  # of attention and its cache, in llama.cpp's own words
         self.lib.llama_log_set(self._log, None)
         self.lib.llama_backend_init()
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        if self.model is None and name in ("tokenize", "text", "logits", "greedy"):
+        if self.model is None and name in ("tokenize", "text", "logits", "steps", "greedy"):
             raise LlamaCppError(f"no model is loaded, so there is nothing to {name}; pass LlamaCpp the path of one")
         return getattr(self, name)(*arguments)
 
     def _remember(self, level: int, text: bytes, _: object) -> None:
         if level >= 3:  # warnings and errors
             self.messages = [*self.messages[-20:], text.decode("utf-8", "replace")]
+        elif b"flash_attn " in text or b"V (" in text:
+            self.said += text.decode("utf-8", "replace")
 
-    def load(self, path: str | None, context: int) -> None:
+    def _watch(self, tensor: Any, ask: bool, _: object) -> bool:
+        """Before a tensor of the graph is computed: is it wanted? After: here it is."""
+        name = self.lib.ggml_get_name(tensor).decode()
+        if ask or name not in self.watched:
+            return name in self.watched
+        width, count = tensor.contents.ne[:2]
+        value = np.empty((count, width), np.float32)
+        self.lib.ggml_backend_tensor_get(tensor, value.ctypes.data, 0, value.nbytes)
+        self.found[name] = value
+        return True
+
+    def load(self, path: str | None, context: int, float32_cache: bool) -> None:
         if path is None:
             return
         self.model = self.lib.llama_model_load_from_file(os.fsencode(path), self.lib.llama_model_default_params())
         if not self.model:
             raise LlamaCppError(f"llama.cpp refuses {path}: " + "".join(self.messages).strip())
         parameters = self.lib.llama_context_default_params()
+        flash, step, types = _places(parameters)
         parameters.words[0] = parameters.words[1] = parameters.words[2] = context  # n_ctx, n_batch, n_ubatch
+        parameters.words[step], parameters.words[step + 1] = self._pointer & 0xFFFFFFFF, self._pointer >> 32
+        if float32_cache:
+            parameters.words[types] = parameters.words[types + 1] = _F32
+            parameters.words[flash] = 0
+        self.said = ""
         self.context, self.size, self.used = self.lib.llama_init_from_model(self.model, parameters), context, 0
         if not self.context:
             raise LlamaCppError("llama.cpp makes no context: " + "".join(self.messages).strip())
+        for wanted in ("= disabled", "K (f32)", "V (f32)") if float32_cache else ():
+            if wanted not in self.said:
+                raise LlamaCppError(f"no {wanted!r} in what llama.cpp says of a float32 cache: {self.said}")
         self.lib.llama_set_n_threads(self.context, 1, 1)  # more threads than idle cores make it crawl
         self.vocab = self.lib.llama_model_get_vocab(self.model)
 
@@ -240,6 +300,14 @@ class _Inside:
         self.lib.llama_memory_clear(self.lib.llama_get_memory(self.context), True)
         self.used = 0
         return self._feed(tokens)
+
+    def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:
+        self.watched, self.found = set(names), {}
+        try:
+            self.logits(tokens)
+            return self.found
+        finally:
+            self.watched, self.found = set(), {}
 
     def greedy(self, tokens: list[int], n: int) -> list[int]:
         found = [int(self.logits(tokens)[-1].argmax())]
