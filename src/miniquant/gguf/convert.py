@@ -70,9 +70,7 @@ def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[
     Source of the mix: ``llama_tensor_get_type`` in ``llama.cpp/src/llama-quant.cpp``.
     """
     kind = _known(kind, MIXES)
-    if not embedding:
-        embedding = "Q6_K" if "_K" in kind else "Q8_0" if kind.startswith("Q4") else kind
-    chosen = {"weight": kind.removesuffix("_M"), "token embedding": _known(embedding)}
+    chosen = {"weight": kind.removesuffix("_M"), "token embedding": _known(embedding or head_type(kind))}
     types = {name: chosen.get(role_of(name), "F32") for name in model.state_dict()}
     if kind == "Q4_K_M":
         n_layers = model.config.n_layers
@@ -80,6 +78,15 @@ def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[
             types[f"layers.{i}.attn.qkv.weight"] = "Q5_K"
             types[f"layers.{i}.mlp.fc2.weight"] = "Q6_K" if more_bits(i, n_layers) else "Q4_K"
     return types
+
+
+def head_type(kind: str) -> str:
+    """The type of a token embedding or an output head beside matrices of a type.
+
+    >>> head_type("Q4_K_M"), head_type("Q4_0"), head_type("F16")
+    ('Q6_K', 'Q8_0', 'F16')
+    """
+    return "Q6_K" if "_K" in kind else "Q8_0" if kind.startswith("Q4") else kind
 
 
 def more_bits(layer: int, n_layers: int) -> bool:

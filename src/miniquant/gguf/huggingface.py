@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..errors import FormatError, MiniquantError, SchemeError
-from .blocks import CODECS, GGMLType, row_bytes
-from .convert import FILE_TYPES, QUANTIZATION_VERSION
+from ..errors import FormatError, SchemeError
+from .blocks import GGMLType
+from .convert import FILE_TYPES, QUANTIZATION_VERSION, head_type, more_bits
 from .hf_config import Config, Recipe, Row, check_plain
 from .hf_gpt2 import gpt2
 from .hf_llama import llama, rope_order
@@ -29,9 +29,7 @@ ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (m
     "LlamaForCausalLM": ("llama", llama),
     "GPT2LMHeadModel": ("gpt2", gpt2),
 }
-KINDS = tuple(kind.name for kind in CODECS)
-_HEAD = ("token_embd.weight", "output.weight")
-_ALWAYS_F32 = ("position_embd.weight",)
+KINDS = tuple(FILE_TYPES)
 _PIECE = 2**20  # weights
 
 
@@ -50,8 +48,8 @@ def convert_folder(
 ) -> Converted:
     """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
 
-    Matrices take the type ``kind``; vectors and position embeddings stay F32, token embedding and output head take
-    Q8_0 where ``kind`` has fewer than 6 bits a weight. Raises ``FormatError`` for a folder that is damaged, incomplete,
+    Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
+    Q8_0 beside 4 bits, Q6_K beside a K-quant. Raises ``FormatError`` for a folder that is damaged, incomplete,
     or would run differently in llama.cpp, ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for
     a type that does not exist or does not fit, and whatever ``write_gguf`` raises. Nothing is written then.
     """
@@ -59,10 +57,10 @@ def convert_folder(
     recipe, config = read_recipe(folder)
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
-    types = _types(rows, kind)
+    types = _types(rows, kind, recipe.layers)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
-        "general.file_type": FILE_TYPES[kind.name],
+        "general.file_type": FILE_TYPES[kind],
         **tokenizer_metadata(folder, config, recipe.vocabulary),
     }
     if any(kind.block > 1 for kind in types.values()):
@@ -179,30 +177,40 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     return LazyTensor(shape, NAMES[stored.dtype], rows)
 
 
-def _types(rows: list[tuple[Row, Stored]], kind: GGMLType) -> dict[str, GGMLType]:
+def _types(rows: list[tuple[Row, Stored]], kind: str, layers: int) -> dict[str, GGMLType]:
     """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
-    head = GGMLType.Q8_0 if kind.bits_per_weight < 6 else kind
     types = {}
     for row, _ in rows:
-        chosen = head if row.ours in _HEAD else kind
-        types[row.ours] = GGMLType.F32 if len(row.shape) == 1 or row.ours in _ALWAYS_F32 else chosen
+        types[row.ours] = chosen = GGMLType[_type(row, kind, layers)]
         width = row.shape[0] if row.transposed else row.shape[-1]
-        try:
-            row_bytes(types[row.ours], width)
-        except MiniquantError:
-            fitting = [name for name in KINDS if width % GGMLType[name].block == 0]
+        if width % chosen.block:
+            fitting = [name for name in ("Q8_0", "Q4_0", "Q4_1") if width % 32 == 0] + ["F16", "BF16", "F32"]
             raise SchemeError(
-                f"{row.theirs!r} has rows of {width} weights, and {types[row.ours].name} takes multiples of "
-                f"{types[row.ours].block}; it fits {', '.join(fitting)}: choose one of these"
-            ) from None
+                f"{row.theirs!r} has rows of {width} weights, and {chosen.name} stores blocks of {chosen.block}; "
+                f"what fits it is {', '.join(fitting)}"
+            )
     return types
 
 
-def _known(kind: str | GGMLType) -> GGMLType:
+def _type(row: Row, kind: str, layers: int) -> str:
+    """The name of a tensor's type. The mix Q4_K_M gives values and ``ffn_down`` more bits where llama.cpp does."""
+    if len(row.shape) == 1 or row.ours == "position_embd.weight":
+        return "F32"
+    if row.ours in ("token_embd.weight", "output.weight"):
+        return head_type(kind)
+    _, layer, part, _ = row.ours.split(".")
+    if kind == "Q4_K_M" and part == "attn_qkv":
+        return "Q5_K"
+    if kind == "Q4_K_M" and part in ("attn_v", "ffn_down") and more_bits(int(layer), layers):
+        return "Q6_K"
+    return kind.removesuffix("_M")
+
+
+def _known(kind: str | GGMLType) -> str:
     name = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
     if name not in KINDS:
         raise SchemeError(f"no type {kind!r:.40}; there are {', '.join(KINDS)}")
-    return GGMLType[name]
+    return name
 
 
 def _first(names: set[str]) -> str:
