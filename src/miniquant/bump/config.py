@@ -85,7 +85,7 @@ def belongs_to(path: str | os.PathLike[str]) -> str | None:
     """The bump file that an existing ``config.json`` was written for; ``None`` if it has another origin."""
     try:
         with open(path, "rb") as file:
-            return str(json.loads(file.read(LARGEST))["bump"]["file"])
+            return str(json.load(file)["bump"]["file"])
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
@@ -99,12 +99,13 @@ class _Reader:
     def read(self) -> tuple[BumpConfig, bytes]:
         try:
             with open(self.path, "rb") as file:
-                self.text = file.read(LARGEST + 1)
+                size = os.fstat(file.fileno()).st_size
+                self.text = file.read(min(size, LARGEST))
         except OSError as error:
             reason = f"{error.strerror}; a bump file needs the config.json that was written with it, in its own folder"
             raise self._error(reason, NAME) from None
-        if len(self.text) > LARGEST:
-            raise self._error(f"it has more than {LARGEST} bytes; to-bump writes one thousand", NAME)
+        if size > LARGEST:
+            raise self._error(f"it has {size} bytes, and {LARGEST} at most would be believed", NAME)
         self._check_own()
         found = self._parsed()
         architecture = found.get("model_type")

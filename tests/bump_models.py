@@ -1,0 +1,120 @@
+"""Models for the tests of bump: a small llama written as GGUF, and a parser of bump files that knows struct alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from miniquant.gguf import write_gguf
+
+TINY = dict(embed=4, heads=2, kv_heads=1, inner=3, vocab=3, context=5, layers=1)
+SMALL = dict(embed=256, heads=4, kv_heads=2, inner=512, vocab=96, context=64, layers=2)
+
+
+def llama_tensors(
+    *, embed: int, heads: int, kv_heads: int, inner: int, vocab: int, layers: int, seed: int = 0, **_: int
+) -> dict[str, np.ndarray]:
+    """Random weights under llama.cpp's names, float32; no biases, no head."""
+    random = np.random.default_rng(seed)
+    kv = embed // heads * kv_heads
+
+    def matrix(rows: int, columns: int) -> np.ndarray:
+        return random.normal(0, 0.5 / np.sqrt(columns), (rows, columns)).astype(np.float32)
+
+    def gamma() -> np.ndarray:
+        return random.normal(1, 0.1, embed).astype(np.float32)
+
+    tensors = {"token_embd.weight": 4 * matrix(vocab, embed), "output_norm.weight": gamma()}
+    for i in range(layers):
+        shapes = {"attn_q": (embed, embed), "attn_k": (kv, embed), "attn_v": (kv, embed), "attn_output": (embed, embed)}
+        shapes |= {"ffn_gate": (inner, embed), "ffn_up": (inner, embed), "ffn_down": (embed, inner)}
+        tensors |= {f"blk.{i}.{name}.weight": matrix(*shape) for name, shape in shapes.items()}
+        tensors |= {f"blk.{i}.attn_norm.weight": gamma(), f"blk.{i}.ffn_norm.weight": gamma()}
+    return tensors
+
+
+def llama_metadata(*, embed: int, heads: int, kv_heads: int, inner: int, context: int, layers: int, **_: int) -> dict:
+    """The keys that llama.cpp wants of a llama."""
+    return {
+        "general.architecture": "llama",
+        "llama.block_count": layers,
+        "llama.context_length": context,
+        "llama.embedding_length": embed,
+        "llama.feed_forward_length": inner,
+        "llama.attention.head_count": heads,
+        "llama.attention.head_count_kv": kv_heads,
+        "llama.attention.layer_norm_rms_epsilon": 1e-5,
+        "llama.rope.freq_base": 10000.0,
+    }
+
+
+def write_llama(
+    path: Path, sizes: dict[str, int], kinds: Any = None, extra: dict | None = None, more: dict | None = None, **change
+) -> dict[str, Any]:
+    """Write a llama as GGUF: ``kinds`` maps parts of names to types, ``extra`` are tensors, ``more`` metadata."""
+    tensors: dict[str, Any] = {**llama_tensors(**(sizes | change)), **(extra or {})}
+    for name, w in tensors.items():
+        kind = next((k for part, k in (kinds or {}).items() if part in name and getattr(w, "ndim", 0) == 2), None)
+        if kind is not None:
+            tensors[name] = (w, kind)
+    write_gguf(path, tensors, {**llama_metadata(**(sizes | change)), **(more or {})})
+    return tensors
+
+
+# ---- the referee -----------------------------------------------------------------------------------------------------
+
+BLOCKS = {0: (1, 4), 1: (1, 2), 2: (1, 2), 5: (32, 18), 6: (256, 144), 7: (256, 210), 8: (32, 34), 9: (256, 292)}
+
+
+def parse_bump(path: Path) -> tuple[dict[str, Any], list[tuple[str, int, tuple[int, ...], int, bytes]]]:
+    """The header, and (name, code, shape, offset, bytes) of each tensor, by struct, hashlib and json alone."""
+    data, config = path.read_bytes(), json.loads((path.parent / "config.json").read_text())
+    assert data[:8] == b"BUMPWGT3"
+    words = struct.unpack("<8I", data[8:40])
+    names = "version model_type num_layers vocab_size embed_dim context_len num_heads head_dim".split()
+    header: dict[str, Any] = dict(zip(names, words))
+    header["aligned"] = struct.unpack("<3Q", data[40:64])
+    header["checksum"] = data[64:96]
+    assert data[96:128] == bytes(32)
+    assert hashlib.sha256(data[128:]).digest() == data[64:96]
+    (count,) = struct.unpack("<I", data[128:132])
+    codes = data[132 : 132 + count]
+    e, v = header["embed_dim"], header["vocab_size"]
+    shapes: list[tuple[str, tuple[int, ...]]] = [("token_embd", (v, e))]
+    if header["model_type"] == 1:
+        kv, inner = config["num_key_value_heads"] * header["head_dim"], config["intermediate_size"]
+        layer = [("ln1_gamma", (e,)), ("ln2_gamma", (e,)), ("Wq", (e, e)), ("bq", (e,)), ("Wk", (kv, e)), ("bk", (kv,))]
+        layer += [("Wv", (kv, e)), ("bv", (kv,)), ("Wo", (e, e)), ("bo", (e,)), ("W_gate", (inner, e))]
+        layer += [("W_up", (inner, e)), ("b1", (2 * inner,)), ("W_down", (e, inner)), ("b2", (e,))]
+        last = [("output_norm", (e,))]
+    else:
+        inner = config["n_inner"]
+        shapes.append(("position_embd", (header["context_len"], e)))
+        layer = [("ln1_gamma", (e,)), ("ln1_beta", (e,)), ("ln2_gamma", (e,)), ("ln2_beta", (e,))]
+        layer += [("Wqkv", (3 * e, e)), ("bqkv", (3 * e,)), ("Wo", (e, e)), ("bo", (e,)), ("W_up", (inner, e))]
+        layer += [("b1", (inner,)), ("W_down", (e, inner)), ("b2", (e,))]
+        last = [("output_norm", (e,)), ("output_norm_beta", (e,))]
+    for i in range(header["num_layers"]):
+        shapes += [(f"layers.{i}.{name}", shape) for name, shape in layer]
+    shapes += last
+    if not config["tie_word_embeddings"]:
+        shapes.append(("output", (v, e)))
+    assert len(shapes) == count
+    at, tensors = 132 + count, []
+    for (name, shape), code in zip(shapes, codes):
+        at += -at % 64
+        weights, size = BLOCKS[code]
+        length = size
+        for dim in shape:
+            length *= dim
+        length //= weights
+        tensors.append((name, code, shape, at, data[at : at + length]))
+        assert len(tensors[-1][4]) == length
+        at += length
+    assert at + -at % 64 == len(data)
+    return header, tensors
