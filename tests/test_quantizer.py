@@ -73,9 +73,9 @@ def test_freezing_makes_a_copy_with_integers_and_leaves_the_model_alone(model):
         q, grid = layer.frozen
         assert q.min() >= 0 and q.max() <= 15
         assert np.array_equal(restore(q, grid), layer.weight.numpy())
-        affine = layer.affine
-        assert np.allclose((q.reshape(*affine.scale.shape, 32) - affine.zero_point[..., None])
-                           * affine.scale[..., None], layer.weight.numpy().reshape(q.shape[0], -1, 32), atol=1e-4)  # fmt: skip
+        scale, zero_point = (x[..., None] for x in layer.affine)
+        by_zero_point = (q.reshape(len(q), -1, 32) - zero_point) * scale
+        assert np.allclose(by_zero_point.reshape(q.shape), layer.weight.numpy(), atol=1e-4)
 
 
 def test_freezing_twice_changes_nothing(model):
@@ -153,9 +153,7 @@ def test_the_observer_of_inputs_decides_their_range():
     assert model[0].input_affine.scale[0, 0] == pytest.approx(80 / 127.5, rel=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("calibration", "message"), [(None, "need calibration.*or choose is_dynamic"), ([], "reached")]
-)
+@pytest.mark.parametrize(("calibration", "message"), [(None, "need calibration"), ([], "calibration reached")])
 def test_static_inputs_need_calibration_and_without_it_the_model_stays_as_it_was(model, calibration, message):
     spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor)
     with pytest.raises(MiniquantError, match=message):
@@ -191,7 +189,7 @@ def test_weights_that_another_module_uses_too_are_refused_until_excluded():
             self.emb, self.fc, self.head = nn.Embedding(8, 32), nn.Linear(32, 32), nn.Linear(32, 8, bias=False)
             self.head.weight = self.emb.weight
 
-    with pytest.raises(SchemeError, match="the weights of 'head' are those of 'emb' too.*exclude it"):
+    with pytest.raises(SchemeError, match=r"the weights of 'head' are those of 'emb' too.*exclude it"):
         quantizer().quantize_model(Tied())
     assert list(quantized_layers(quantizer(exclude=["head"]).quantize_model(Tied()))) == ["fc"]
 
