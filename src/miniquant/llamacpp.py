@@ -82,6 +82,10 @@ class LlamaCpp:
         """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model."""
         return self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
 
+    def dequantize(self, raw: np.ndarray, kind: int) -> np.ndarray:
+        """ggml's own decoder: (rows, bytes) uint8 -> (rows, n) float32. Needs no model."""
+        return self._call("dequantize", np.ascontiguousarray(raw, np.uint8), int(kind))
+
     def block(self, kind: int) -> tuple[int, int]:
         """The weights and the bytes of a block of a tensor type, as ggml has them. Needs no model."""
         return self._call("block", int(kind))
@@ -160,6 +164,19 @@ class _Tensor(c.Structure):
     _fields_ = [("type", c.c_int), ("buffer", c.c_void_p), ("ne", c.c_int64 * 4), ("nb", c.c_size_t * 4)]
 
 
+class _TypeTraits(c.Structure):
+    """The first fields of ``ggml_type_traits``."""
+
+    _fields_ = [
+        ("type_name", c.c_char_p),
+        ("block_size", c.c_int64),
+        ("block_size_interleave", c.c_int64),
+        ("type_size", c.c_size_t),
+        ("is_quantized", c.c_bool),
+        ("to_float", c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_int64)),
+    ]
+
+
 _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 _STEP = c.CFUNCTYPE(c.c_bool, c.POINTER(_Tensor), c.c_bool, c.c_void_p)  # ggml_backend_sched_eval_callback
 _FUNCTIONS = {  # name: (result, arguments)
@@ -186,6 +203,7 @@ _FUNCTIONS = {  # name: (result, arguments)
     "ggml_row_size": (c.c_size_t, [c.c_int, c.c_int64]),
     "ggml_blck_size": (c.c_int64, [c.c_int]),
     "ggml_type_size": (c.c_size_t, [c.c_int]),
+    "ggml_get_type_traits": (c.POINTER(_TypeTraits), [c.c_int]),
     "ggml_free": (None, [c.c_void_p]),
     "ggml_get_name": (c.c_char_p, [c.POINTER(_Tensor)]),
     "ggml_backend_tensor_get": (None, [c.POINTER(_Tensor), c.c_void_p, c.c_size_t, c.c_size_t]),
@@ -318,6 +336,12 @@ class _Inside:
     def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
         out = np.zeros((w.shape[0], self.lib.ggml_row_size(kind, w.shape[1])), np.uint8)
         self.lib.ggml_quantize_chunk(kind, w.ctypes.data, out.ctypes.data, 0, *w.shape, None)
+        return out
+
+    def dequantize(self, raw: np.ndarray, kind: int) -> np.ndarray:
+        traits = self.lib.ggml_get_type_traits(kind).contents
+        out = np.zeros((raw.shape[0], raw.shape[1] // traits.type_size * traits.block_size), np.float32)
+        traits.to_float(raw.ctypes.data, out.ctypes.data, out.size)
         return out
 
     def block(self, kind: int) -> tuple[int, int]:
