@@ -76,7 +76,7 @@ def parse_bump(path: Path) -> tuple[dict[str, Any], list[tuple[str, int, tuple[i
     data, config = path.read_bytes(), json.loads((path.parent / "config.json").read_text())
     assert data[:8] == b"BUMPWGT3"
     words = struct.unpack("<8I", data[8:40])
-    names = "version model_type num_layers vocab_size embed_dim context_len num_heads head_dim".split()
+    names = ["version", "model_type", "num_layers", "vocab_size", "embed_dim", "context_len", "num_heads", "head_dim"]
     header: dict[str, Any] = dict(zip(names, words))
     header["aligned"] = struct.unpack("<3Q", data[40:64])
     header["checksum"] = data[64:96]

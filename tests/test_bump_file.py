@@ -24,6 +24,9 @@ from miniquant.gguf.convert import write_minigpt
 from miniquant.model import MiniGPTConfig, random_model
 from miniquant.pretrained import load_pretrained
 
+LAYER = ["ln1_gamma", "ln2_gamma", "Wq", "bq", "Wk", "bk", "Wv", "bv", "Wo", "bo"]  # as the document draws it
+LAYER += ["W_gate", "W_up", "b1", "W_down", "b2"]
+
 
 @pytest.fixture(scope="module")
 def minigpt(tmp_path_factory):
@@ -70,10 +73,7 @@ def test_the_tensors_stand_in_the_document_s_order_and_are_the_ones_of_the_gguf(
     names = [name for name, *_ in tensors]
     assert names == [
         "token_embd",
-        *(
-            f"layers.0.{part}"
-            for part in "ln1_gamma ln2_gamma Wq bq Wk bk Wv bv Wo bo W_gate W_up b1 W_down b2".split()
-        ),
+        *(f"layers.0.{part}" for part in LAYER),
         "output_norm",
     ]
     found = {name: raw for name, _, _, _, raw in tensors}
@@ -83,7 +83,7 @@ def test_the_tensors_stand_in_the_document_s_order_and_are_the_ones_of_the_gguf(
         assert found[f"layers.0.{part}"] == weights[f"blk.0.{source}.weight"].tobytes(), part
     assert found["token_embd"] == weights["token_embd.weight"].tobytes()
     assert found["output_norm"] == weights["output_norm.weight"].tobytes()
-    for name in "bq bk bv bo b1 b2".split():
+    for name in ["bq", "bk", "bv", "bo", "b1", "b2"]:
         assert not any(found[f"layers.0.{name}"])
     assert len(found["layers.0.b1"]) == 4 * 2 * TINY["inner"]  # gate and up
     assert all(offset % 64 == 0 for _, _, _, offset, _ in tensors)
@@ -218,7 +218,7 @@ def test_q4_1_has_no_code_and_a_quantized_norm_no_place(tmp_path):
         write_bump(tmp_path / "a.gguf", tmp_path / "weights.bump")
     norm = np.ones(256, np.float32).astype(np.float16)
     write_llama(tmp_path / "b.gguf", SMALL, extra={"output_norm.weight": norm})
-    with pytest.raises(MiniquantError, match="output_norm.weight' is F16; norms and biases are F32"):
+    with pytest.raises(MiniquantError, match=r"output_norm.weight' is F16; norms and biases are F32"):
         write_bump(tmp_path / "b.gguf", tmp_path / "weights.bump")
 
 
@@ -287,7 +287,7 @@ def test_a_config_json_of_somebody_else_is_not_overwritten(tmp_path):
     assert (tmp_path / "config.json").read_text() == theirs
     (tmp_path / "config.json").unlink()
     write_bump(tmp_path / "m.gguf", tmp_path / "a.bump")
-    with pytest.raises(WriteError, match="it belongs to a.bump"):
+    with pytest.raises(WriteError, match=r"it belongs to a\.bump"):
         write_bump(tmp_path / "m.gguf", tmp_path / "b.bump")
     for name in ("config.json", "m.gguf"):
         with pytest.raises(WriteError, match="that name is taken"):

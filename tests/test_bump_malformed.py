@@ -259,7 +259,7 @@ def test_a_bigger_lie_costs_no_more_memory(copy):
     for power in range(3, 32):
         for at in (16, 20, 24, 28, 32, 128):
             (copy / "weights.bump").write_bytes(
-                rehashed(data[:at] + struct.pack("<I", 1 << power | 1) + data[at + 4 :])
+                rehashed(data[:at] + struct.pack("<I", 1 << power | 7) + data[at + 4 :])
             )
             tracemalloc.start()
             with pytest.raises(FormatError):
