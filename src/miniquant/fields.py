@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .errors import FormatError
-from .gguf.read import GGUFFile
-from .gguf_io import HEADER, MAGIC, MAX_DIMS, VERSION, DType, GGUFLite, n_bytes, open_gguf_lite
+from .gguf_io import HEADER, MAGIC, MAX_DIMS, VERSION, DType, n_bytes, open_gguf_lite
 from .packing import unpack_nibbles
+from .reading import MappedFile
 from .sizes import scale_bytes
 
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview | GGUFLite | GGUFFile
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | MappedFile
 IN_MEMORY = 1 << 26  # a file up to 64 MiB is read, a larger one is mapped
 MAGIC_FIELD = "header.magic"
 
@@ -101,7 +101,7 @@ def _show(value: Any, name: str) -> str:
         return value[:16].hex(" ") + (" …" if len(value) > 16 else "")
     if isinstance(value, DType):
         return f"{value.value} ({value.name})"
-    if name == MAGIC_FIELD:
+    if name == MAGIC_FIELD and isinstance(value, int):
         return f"0x{value:08X}"
     if isinstance(value, tuple):
         return " × ".join(map(str, value))
@@ -118,14 +118,17 @@ def _place(first: int, last: int, shape: tuple[int, ...]) -> str:
 
 
 class Format(NamedTuple):
-    """How to name the bytes of a format, and how its reader is asked what is wrong with a file: by ``FormatError``."""
+    """How to name the bytes of a format, and how its reader is asked what is wrong with a file: by ``FormatError``.
 
-    walk: Callable[[np.ndarray], Iterator[Field]]
+    ``walk`` gets the bytes, and the path of the file if it has one: a format may need what lies beside it.
+    """
+
+    walk: Callable[[np.ndarray, str | None], Iterator[Field]]
     check: Callable[[str | os.PathLike[str]], None]
 
 
 def fields(source: Source) -> list[Field]:
-    """Name every byte of a GGUF-lite or GGUF file (a path, bytes, or an open file), in the order of the file.
+    """Name every byte of a GGUF-lite, GGUF or bump file (a path, bytes, or an open file), in the order of the file.
 
     Never raises for a malformed file: what cannot be named is then a field "unread".
     Raises ``OSError`` if it cannot be opened.
@@ -139,7 +142,7 @@ def parse(source: Source) -> tuple[list[Field], FormatError | None]:
     form = FORMATS.get(bytes(data[:4]), FORMATS[struct.pack("<I", MAGIC)])
     error = _error_of(source, data, form)
     found: list[Field] = []
-    for part in form.walk(data):
+    for part in form.walk(data, _path_of(source)):
         if error and part.kind != "header" and part.start > (error.offset or 0) and not _about_data(error):
             break
         found.append(part)
@@ -150,7 +153,7 @@ def load(source: Source) -> np.ndarray:
     """The bytes of a file, or the bytes themselves: (n,) uint8; large files are mapped, not read."""
     if isinstance(source, bytes | bytearray | memoryview):
         return np.frombuffer(bytes(source), np.uint8)
-    path = source.path if isinstance(source, GGUFLite | GGUFFile) else source
+    path = _path_of(source)
     if os.path.getsize(path) > IN_MEMORY:
         return np.memmap(path, np.uint8, "r")
     with open(path, "rb") as file:
@@ -161,13 +164,20 @@ def label_of(source: Source, otherwise: str = "bytes") -> str:
     """A file's name without its folder: what a picture calls it, the same on every machine."""
     if isinstance(source, bytes | bytearray | memoryview):
         return otherwise
-    return os.path.basename(os.fsdecode(source.path if isinstance(source, GGUFLite | GGUFFile) else source))
+    return os.path.basename(_path_of(source))
+
+
+def _path_of(source: Source) -> str | None:
+    """The path of a file, ``None`` for bytes."""
+    if isinstance(source, bytes | bytearray | memoryview):
+        return None
+    return source.path if isinstance(source, MappedFile) else os.fsdecode(source)
 
 
 def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | None:
     try:
-        if not isinstance(source, bytes | bytearray | memoryview):
-            form.check(source.path if isinstance(source, GGUFLite | GGUFFile) else source)
+        if (path := _path_of(source)) is not None:
+            form.check(path)
         else:
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
                 path = os.path.join(folder, "file")
@@ -182,8 +192,9 @@ def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | N
 
 
 def _about_data(error: FormatError) -> bool:
-    """Whether all descriptors were read, and only where a tensor's data lies, or a scale in it, is wrong."""
-    return bool(error.field) and error.field.startswith("tensor ") and error.field.endswith((": offset", ": scales"))
+    """Whether all descriptors were read, and only where a tensor's data lies, or what is in it, is wrong."""
+    field = error.field or ""
+    return field.startswith("tensor ") and field.endswith((": offset", ": scales")) or field == "header.checksum"
 
 
 def _with_gaps(found: list[Field], data: np.ndarray, error: FormatError | None) -> list[Field]:
@@ -217,7 +228,7 @@ class _Walk:
         return Field(name, start, self.at, kind, explanation, self.data[start : self.at], form)
 
 
-def gguf_lite_fields(data: np.ndarray) -> Iterator[Field]:
+def gguf_lite_fields(data: np.ndarray, _: str | None = None) -> Iterator[Field]:
     """The fields of a GGUF-lite file, as far as its structure carries; zero-length fields are left out."""
     walk, infos = _Walk(data), []
     try:
@@ -318,7 +329,7 @@ _VALUES = {
 }
 
 
-def _gguf_fields(data: np.ndarray) -> Iterator[Field]:
+def _gguf_fields(data: np.ndarray, _: str | None) -> Iterator[Field]:
     from .gguf_fields import gguf_fields  # which needs this module
 
     return gguf_fields(data)
@@ -330,7 +341,20 @@ def _check_gguf(path: str | os.PathLike[str]) -> None:
     check_gguf(path)
 
 
+def _bump_fields(data: np.ndarray, path: str | None) -> Iterator[Field]:
+    from .bump_fields import bump_fields
+
+    return bump_fields(data, path)
+
+
+def _check_bump(path: str | os.PathLike[str]) -> None:
+    from .bump_fields import check_bump
+
+    check_bump(path)
+
+
 FORMATS = {  # by the first four bytes
     struct.pack("<I", MAGIC): Format(gguf_lite_fields, _check_gguf_lite),
     b"GGUF": Format(_gguf_fields, _check_gguf),
+    b"BUMP": Format(_bump_fields, _check_bump),
 }
