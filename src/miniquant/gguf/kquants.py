@@ -22,7 +22,15 @@ from ..packing import (
     unpack_scales,
     unpack_scales_and_minimums,
 )
-from .kquants_search import SMALLEST, Search, search_scale, search_scale_and_minimum, search_scale_of_3_bits, steps
+from .kquants_search import (
+    SMALLEST,
+    Search,
+    largest,
+    search_scale,
+    search_scale_and_minimum,
+    search_scale_of_3_bits,
+    steps,
+)
 from .types import GGMLType
 
 PIECE = 128  # super-blocks encoded at once: what the search touches fits a core's cache
@@ -32,6 +40,7 @@ PARTS = {  # type -> the parts of a super-block in their order, with their bytes
     GGMLType.Q4_K: {"d": 2, "dmin": 2, "scales": 12, "qs": 128},
     GGMLType.Q5_K: {"d": 2, "dmin": 2, "scales": 12, "qh": 32, "qs": 128},
     GGMLType.Q6_K: {"ql": 128, "qh": 64, "scales": 16, "d": 2},
+    GGMLType.Q8_K: {"d": 4, "qs": 256, "bsums": 32},
 }
 f32 = np.float32
 
@@ -243,6 +252,35 @@ def _signed(numbers: np.ndarray, bottom: int) -> tuple[np.ndarray, np.ndarray]:
     inverse = np.where(extreme == 0, f32(0), f32(bottom) / extreme)
     whole = np.fmin(np.fmax(np.rint(inverse * numbers), f32(bottom)), f32(-bottom - 1))
     return whole, np.where(extreme == 0, f32(0), f32(1) / inverse)
+
+
+# ---- Q8_K: for activations -------------------------------------------------------------------------------------------
+
+
+def encode_q8_k(w: np.ndarray) -> np.ndarray:
+    """Activations, as ggml rounds them before a product with K-quants; no file holds this type.
+
+    w: (..., n) float32, n a multiple of 256   ->   (..., n / 256 · 292) uint8
+
+    A super-block is a float32 scale, 256 signed bytes, and 16 sums of 16 of those, each an int16: a minimum is
+    multiplied with such a sum. The bytes are those of ``quantize_row_q8_K_ref``; zeros get sums of zero.
+    """
+    blocks = np.ascontiguousarray(w, f32).reshape(-1, 256)
+    extreme = largest(blocks.T)[:, None]
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        inverse = np.where(extreme == 0, f32(0), f32(-127) / extreme)
+        q = np.fmin(np.rint(inverse * blocks), f32(127)).astype(np.int8)
+        d = np.where(extreme == 0, f32(0), f32(1) / inverse)
+    sums = q.reshape(-1, 16, 16).sum(axis=2, dtype=np.int16).astype("<i2")
+    raw = np.concatenate([d.astype("<f4").view(np.uint8), q.view(np.uint8), sums.view(np.uint8)], axis=1)
+    return raw.reshape(*w.shape[:-1], -1)
+
+
+def decode_q8_k(raw: np.ndarray) -> np.ndarray:
+    """The inverse of ``encode_q8_k``, but for the rounding.   (..., k · 292) uint8 -> (..., k · 256) float32."""
+    p = parts(np.ascontiguousarray(raw).reshape(-1, GGMLType.Q8_K.n_bytes), GGMLType.Q8_K)
+    w = np.ascontiguousarray(p["d"]).view("<f4") * p["qs"].view(np.int8)
+    return w.reshape(*raw.shape[:-1], -1)
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------

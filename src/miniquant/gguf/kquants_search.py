@@ -102,7 +102,7 @@ def search_scale(x: np.ndarray, top: int) -> Search:
 
     x: (weights, sub-blocks) float32, contiguous. The scale's sign lets the largest weight be ``-top``.
     """
-    extreme = _largest(x)
+    extreme = largest(x)
     zero = np.abs(extreme) < SMALLEST
     square = x * x
     cube, q, t = square * x, np.empty_like(x), np.empty_like(x)
@@ -118,7 +118,7 @@ def search_scale(x: np.ndarray, top: int) -> Search:
 
     best_inverse = f32(-top) / extreme
     sum_qx, sum_qq = sums(best_inverse)
-    scale = np.where(sum_qq > 0, sum_qx / sum_qq, f32(0))
+    scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
     best = scale * sum_qx
     for i in [*range(-9, 0), *range(1, 10)]:
         inverse = -(f32(top) + f32(0.1) * f32(i)) / extreme
@@ -139,7 +139,7 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
 
     x: (weights, sub-blocks) float32, contiguous.
     """
-    extreme = _largest(x)
+    extreme = largest(x)
     zero = np.abs(extreme) < SMALLEST
     square = x * x
     q = np.fmax(np.fmin(np.rint(x * (f32(-4) / extreme)), f32(3)), f32(-4))
@@ -156,7 +156,7 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
             better &= new_qx * new_qx * sum_qq > sum_qx * sum_qx * new_qq
             q[i] = np.where(better, new, q[i])
             sum_qx, sum_qq = np.where(better, new_qx, sum_qx), np.where(better, new_qq, sum_qq)
-    scale = np.where(sum_qq > 0, sum_qx / sum_qq, f32(0))
+    scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
 
     def integers(chosen: np.ndarray) -> np.ndarray:
         return np.where(zero[chosen], f32(-4), q[:, chosen])
@@ -164,6 +164,6 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
     return Search(np.where(zero, f32(0), scale), np.zeros_like(scale), integers)
 
 
-def _largest(x: np.ndarray) -> np.ndarray:
+def largest(x: np.ndarray) -> np.ndarray:
     """The weight of largest magnitude in every column, with its sign; the first of two."""
     return np.take_along_axis(x, np.abs(x).argmax(axis=0)[None], axis=0)[0]
