@@ -1,7 +1,8 @@
-"""Nibbles and bytes."""
+"""Nibbles, and the fields of K-quants, in bytes."""
 
 from __future__ import annotations
 
+import gguf
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +10,14 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from miniquant import QuantizationError, pack_nibbles, unpack_nibbles
+from miniquant.packing import (
+    pack_runs,
+    pack_scales,
+    pack_scales_and_minimums,
+    unpack_runs,
+    unpack_scales,
+    unpack_scales_and_minimums,
+)
 
 nibble_rows = hnp.arrays(
     np.int8,
@@ -102,3 +111,115 @@ def test_what_four_bits_cannot_hold_is_refused(values, message):
 def test_unpacking_anything_but_bytes_is_refused(packed):
     with pytest.raises(QuantizationError, match="uint8"):
         unpack_nibbles(packed)
+
+
+# ---- K-quants --------------------------------------------------------------------------------------------------------
+
+six_bits = st.integers(0, 63)
+layouts = pytest.mark.parametrize(("width", "run"), [(4, 32), (4, 64), (2, 32), (1, 32), (4, 8), (2, 4)])
+
+
+def bits(byte):
+    return f"{byte:08b}"
+
+
+def test_twelve_bytes_hold_eight_scales_and_eight_minimums_by_hand():
+    scales = [0b000001, 0b000010, 0b000100, 0b001000, 0b110001, 0b010010, 0b100100, 0b001111]
+    minimums = [0b111111, 0b101010, 0b010101, 0b000000, 0b001000, 0b111000, 0b000111, 0b110110]
+    packed = pack_scales_and_minimums(np.array(scales, np.uint8), np.array(minimums, np.uint8))
+    assert [bits(byte) for byte in packed] == [
+        "11" "000001",  # the upper 2 bits of scale 4, scale 0
+        "01" "000010",  # scale 5, scale 1
+        "10" "000100",  # scale 6, scale 2
+        "00" "001000",  # scale 7, scale 3
+        "00" "111111",  # the upper 2 bits of minimum 4, minimum 0
+        "11" "101010",  # minimum 5, minimum 1
+        "00" "010101",  # minimum 6, minimum 2
+        "11" "000000",  # minimum 7, minimum 3
+        "1000" "0001",  # the lower 4 bits of minimum 4 and of scale 4
+        "1000" "0010",  # of 5
+        "0111" "0100",  # of 6
+        "0110" "1111",  # of 7
+    ]  # fmt: skip
+    back = unpack_scales_and_minimums(packed)
+    assert [found.tolist() for found in back] == [scales, minimums]
+
+
+def test_twelve_bytes_hold_sixteen_scales_by_hand():
+    scales = [0b000001, 2, 3, 4, 0b110101, 6, 7, 8, 0b101001, 10, 11, 12, 0b011101, 14, 15, 0b111111]
+    packed = pack_scales(np.array(scales, np.uint8))
+    assert bits(packed[0]) == "10010001"  # the lower 4 bits of scales 8 and 0
+    assert bits(packed[4]) == "11010101"  # of 12 and 4
+    assert bits(packed[7]) == "11111000"  # of 15 and 7
+    assert bits(packed[8]) == "01101100"  # the upper 2 of 12, 8, 4, 0
+    assert bits(packed[11]) == "11000000"  # of 15, 11, 7, 3
+    assert unpack_scales(packed).tolist() == scales
+
+
+@given(hnp.arrays(np.uint8, hnp.array_shapes(max_dims=2, max_side=4).map(lambda s: (*s, 16)), elements=six_bits))
+def test_any_six_bits_survive_packing(values):
+    scales, minimums = values[..., :8], values[..., 8:]
+    packed = pack_scales_and_minimums(scales, minimums)
+    assert packed.shape == (*values.shape[:-1], 12)
+    assert all(map(np.array_equal, unpack_scales_and_minimums(packed), (scales, minimums)))
+    assert pack_scales(values).shape == packed.shape
+    assert np.array_equal(unpack_scales(pack_scales(values)), values)
+
+
+@given(hnp.arrays(np.uint8, hnp.array_shapes(max_dims=2, max_side=4).map(lambda s: (*s, 12))))
+def test_any_twelve_bytes_survive_unpacking(packed):
+    """Twelve bytes are sixteen numbers of 6 bits exactly, so the packing has an inverse both ways."""
+    assert np.array_equal(pack_scales_and_minimums(*unpack_scales_and_minimums(packed)), packed)
+    assert np.array_equal(pack_scales(unpack_scales(packed)), packed)
+    assert max(found.max() for found in unpack_scales_and_minimums(packed)) <= 63
+
+
+@given(hnp.arrays(np.uint8, (3, 12)))
+def test_scales_unpack_as_the_official_package_unpacks_them(packed):
+    scales, minimums = gguf.quants.Q4_K.get_scale_min(packed)
+    assert all(map(np.array_equal, unpack_scales_and_minimums(packed), (scales, minimums)))
+
+
+@layouts
+@given(data=st.data())
+def test_runs_survive_packing_and_any_bytes_unpacking(width, run, data):
+    fields = 8 // width
+    values = data.draw(hnp.arrays(np.uint8, (2, run * fields * 2), elements=st.integers(0, 2**width - 1)))
+    packed = pack_runs(values, width, run)
+    assert packed.shape == (2, run * 2)
+    assert np.array_equal(unpack_runs(packed, width, run), values)
+    raw = data.draw(hnp.arrays(np.uint8, (2, run * 2)))
+    assert np.array_equal(pack_runs(unpack_runs(raw, width, run), width, run), raw)
+
+
+@layouts
+def test_runs_are_where_a_plain_loop_finds_them(width, run):
+    raw, fields = np.random.default_rng(0).integers(0, 256, 3 * run).astype(np.uint8), 8 // width
+    values = unpack_runs(raw, width, run)
+    for i, value in enumerate(values.tolist()):
+        start, rest = divmod(i, run * fields)
+        field, byte = divmod(rest, run)
+        assert value == int(raw[start * run + byte]) >> (width * field) & (2**width - 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pack_scales_and_minimums(np.full(8, 64, np.uint8), np.zeros(8, np.uint8)), "6 bits hold 0 to 63"),
+        (lambda: pack_scales_and_minimums(np.zeros(8, np.uint8), np.zeros(8, np.int8)), "found int8"),
+        (lambda: pack_scales_and_minimums(np.zeros(7, np.uint8), np.zeros(8, np.uint8)), "expected 8 numbers"),
+        (lambda: pack_scales(np.zeros(8, np.uint8)), r"expected 16 numbers of uint8, found uint8 of shape \(8,\)"),
+        (lambda: pack_scales(np.full(16, 64, np.uint8)), "found 64"),
+        (lambda: unpack_scales(np.zeros(11, np.uint8)), "expected 12 bytes"),
+        (lambda: unpack_scales_and_minimums(np.zeros(12, np.int8)), "found int8"),
+        (lambda: unpack_scales_and_minimums(np.uint8(1)), "expected 12 bytes"),
+        (lambda: pack_runs(np.zeros(6, np.uint8), 4, 4), "do not fill runs of 4 bytes, 2 each"),
+        (lambda: pack_runs(np.full(8, 4, np.uint8), 2, 2), "2 bits hold 0 to 3; found 4"),
+        (lambda: pack_runs(np.zeros(8), 4, 4), "float64"),
+        (lambda: unpack_runs(np.zeros(5, np.uint8), 4, 4), "expected runs of 4 bytes"),
+        (lambda: unpack_runs(np.zeros(4, np.int16), 4, 4), "int16"),
+    ],
+)
+def test_what_the_fields_cannot_hold_is_refused(call, message):
+    with pytest.raises(QuantizationError, match=message):
+        call()
