@@ -1,0 +1,122 @@
+"""Small Hugging Face folders, made on the spot with ``transformers`` and ``tokenizers``; nothing is downloaded."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from miniquant.corpus import held_out_documents
+from miniquant.gguf.hf_tokenizer import PRE_TOKENIZERS
+
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+
+VOCABULARY = 512  # of the tokenizer; the models' may be larger
+TEXTS = [
+    "The import statement",
+    "  two  spaces, a tab\t, a newline\n\n\nand three \r\n \r x",
+    "def f(x: int) -> str:\n    return f'{x!r:>10}'  # done",
+    "it's we'll I'd they're 'quoted' don't CAN'T WE'LL 'S",
+    "0 1 12 123 1234567890 3.14159 1e-9 0xFF ²³ ٣٤٥ Ⅷ",
+    "naïve café Straße ½ µ ﬁ ǅ İ e\u0301",
+    "日本語のテキスト 中文 한국어 ไทย עברית العربية हिन्दी",
+    "🙂 👩‍👩‍👧‍👦 🇪🇸 \u200b\u00a0\ufeff\u2028\u3000x",
+    "\x00\x01\x7f\x80\u0085\x0b\x0c",
+    "<s> in the middle </s><|tool|>x<|tool|>",
+    "!@#$%^&*()_+-=[]{};':\",./<>?\\|`~",
+    "a" * 300,
+    " " * 300,
+    "𝄞𐍈\U0010ffff\uffff",
+    "",
+]
+LLAMA = {
+    "vocab_size": 520,
+    "hidden_size": 64,
+    "intermediate_size": 96,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 128,
+}
+GPT2 = {"vocab_size": 520, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
+
+
+@functools.cache
+def make_tokenizer(pre: str = "gpt-2") -> Tokenizer:
+    """A byte-level BPE with one of the rules for words; <s> and </s> are special, the added <|tool|> is not."""
+    (steps, ignore_merges) = next((steps, ignoring) for name, steps, ignoring in PRE_TOKENIZERS if name == pre)
+    tokenizer = Tokenizer(models.BPE())
+    rule = {"type": "Sequence", "pretokenizers": [{"trim_offsets": True, **step} for step in steps]}
+    parts = json.loads(tokenizer.to_str()) | {"pre_tokenizer": rule if len(steps) > 1 else rule["pretokenizers"][0]}
+    parts["model"]["ignore_merges"] = ignore_merges
+    tokenizer = Tokenizer.from_str(json.dumps(parts))
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - 1, special_tokens=["<s>", "</s>"], initial_alphabet=alphabet, show_progress=False
+    )
+    tokenizer.train_from_iterator([*held_out_documents("topics")[:40], *TEXTS], trainer)
+    tokenizer.add_tokens([AddedToken("<|tool|>", normalized=False)])
+    return tokenizer
+
+
+def save_tokenizer(folder: Path, pre: str = "gpt-2", **more: Any) -> None:
+    PreTrainedTokenizerFast(
+        tokenizer_object=make_tokenizer(pre), bos_token="<s>", eos_token="</s>", **more
+    ).save_pretrained(folder)
+
+
+def randomise(model: torch.nn.Module, seed: int = 0) -> None:
+    """Weights large enough that the logits are not flat (they reach 2); norms and biases that are neither 1 nor 0."""
+    rng = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, w in model.named_parameters():
+            w.normal_(0, 0.1 if w.ndim == 1 else 0.6 / w.shape[-1] ** 0.5, generator=rng)
+            if w.ndim == 1 and ("norm" in name or "ln_" in name) and name.endswith("weight"):
+                w.add_(1)
+
+
+def save_llama(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, pre: str = "gpt-2", **config: Any):
+    shard = config.pop("max_shard_size", "1GB")
+    model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "bos_token_id": 0, "eos_token_id": 1, **config}))
+    return _save(model, folder, dtype, seed, pre, shard)
+
+
+def save_gpt2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, pre: str = "gpt-2", **config: Any):
+    shard = config.pop("max_shard_size", "1GB")
+    model = GPT2LMHeadModel(GPT2Config(**{**GPT2, "bos_token_id": 0, "eos_token_id": 1, **config}))
+    return _save(model, folder, dtype, seed, pre, shard)
+
+
+def _save(model: Any, folder: Path, dtype: torch.dtype, seed: int, pre: str, shard: str) -> Any:
+    """Save a model, and give it back as transformers reads it: rounded to ``dtype``, computing in float32."""
+    randomise(model, seed)
+    model.to(dtype).save_pretrained(folder, max_shard_size=shard)
+    save_tokenizer(folder, pre)
+    return type(model).from_pretrained(folder, dtype=torch.float32).eval()
+
+
+def logits(model: Any, ids: list[int]) -> np.ndarray:
+    with torch.no_grad():
+        return model(torch.tensor([ids])).logits[0].numpy()
+
+
+def greedy(model: Any, ids: list[int], n: int) -> list[int]:
+    ids, start = list(ids), len(ids)
+    while len(ids) < start + n:
+        ids.append(int(logits(model, ids)[-1].argmax()))
+    return ids[start:]
+
+
+def edit(path: Path, **changes: Any) -> None:
+    """Change keys of a JSON file; ``...`` takes a key out."""
+    found = json.loads(path.read_text("utf-8")) | changes
+    path.write_text(json.dumps({key: value for key, value in found.items() if value is not ...}), "utf-8")
