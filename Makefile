@@ -7,7 +7,7 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict test lab notebooks bench fuzz clean
+.PHONY: help book book-strict test lab notebooks bench fuzz clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
@@ -16,6 +16,10 @@ help:
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
 	@echo "make bench       measure the codecs and files, draw the plot of the book"
 	@echo "make fuzz        damage files and read them, guided by coverage, for SECONDS=60"
+	@echo "make test-quant  only the tests of quantization: codecs, packing, kernels"
+	@echo "make gguf-inspect GGUF=model.gguf    which types, how many tensors and bytes"
+	@echo "make gguf-list GGUF=model.gguf       every tensor"
+	@echo "make gguf-to-bump GGUF=model.gguf    write GGUF_OUT/weights.bump and config.json"
 	@echo "make clean       remove .venv and everything that was built"
 
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
@@ -58,12 +62,30 @@ notebooks: .venv/.installed
 bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/bench_gguf.py
+	$(BIN)/python benchmarks/bench_bump.py
 
 # atheris is here and not in requirements.txt: it has no wheel for every Python
 fuzz: SECONDS ?= 60
 fuzz: .venv/.installed
 	@$(BIN)/python -m pip install -q --only-binary :all: atheris==3.0.0 2> .venv/fuzz.log || echo "== atheris has no wheel for this Python; files are damaged without its guidance"
 	$(BIN)/python -m fuzz --guided $(SECONDS)
+
+test-quant: .venv/.installed
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/test_quantize.py tests/test_packing.py tests/test_gguf_blocks.py tests/test_kquants*.py tests/test_bump_kernels.py
+
+GGUF_OUT ?= GGUF_OUT
+need-gguf:
+	@test -n "$(GGUF)" || { echo "name a file: make gguf-inspect GGUF=model.gguf"; exit 2; }
+
+gguf-inspect: need-gguf .venv/.installed
+	@$(BIN)/miniquant inspect "$(GGUF)"
+
+gguf-list: need-gguf .venv/.installed
+	@$(BIN)/miniquant list "$(GGUF)"
+
+gguf-to-bump: need-gguf .venv/.installed
+	@mkdir -p "$(GGUF_OUT)"
+	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump"
 
 clean:
 	rm -rf .venv _build .pytest_cache .hypothesis .ruff_cache notebooks/workspace solutions/workspace

@@ -42,14 +42,15 @@ def test_inspect_prints_the_document_s_form_and_the_truth(files):
     n_pairs = len([f for f in reader.fields if not f.startswith("GGUF.")])
     assert f"[gguf] version=3 arch=gpt2 tensors={len(reader.tensors)} kv={n_pairs} alignment=32" in output
     n_q8 = sum(t.tensor_type.name == "Q8_0" for t in reader.tensors)
-    assert f"Q8_0: {n_q8:4} tensors" in output
-    assert "token_embd.weight: Q8_0 shape=(1024, 256)" in output
+    size = sum(int(t.n_bytes) for t in reader.tensors if t.tensor_type.name == "Q8_0")
+    assert f"  -       Q8_0: {n_q8:5} tensors, bytes={size / 2**20:.2f} MiB" in output
+    assert "  - token_embd.weight: Q8_0 dims=(256, 1024)" in output
 
 
 def test_inspect_of_a_gguf_lite_file(files):
     output = call("inspect", files / "int4.gguf-lite").output
     assert output.startswith("[gguf-lite] version=1 arch=MiniGPT tensors=52")
-    assert "Q4_PER_GROUP_64:   16 tensors" in output
+    assert "Q4_PER_GROUP_64:    16 tensors" in output
     assert "dims_order = out,in" in output
 
 

@@ -1,4 +1,4 @@
-"""The command line. GGUF-lite and GGUF alike: inspect, list, hexdump, export, verify, perplexity; convert for
+"""The command line. GGUF-lite, GGUF and bump alike: inspect, list, hexdump, export, verify, perplexity; convert for
 Hugging Face folders; progress and grade.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
@@ -55,23 +55,34 @@ def _print_description(found: Description) -> None:
         f"{tag} version={found.version} arch={found.architecture} tensors={len(found.tensors)} "
         f"kv={len(found.metadata)} alignment={found.alignment}"
     )
-    click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
     click.echo(f"{tag} tensor types:")
     for kind, (count, size) in found.by_type().items():
-        click.echo(f"  - {kind:>16}: {count:4} tensors, bytes={human(size)}")
+        click.echo(f"  - {kind:>10}: {count:5} tensors, bytes={_binary(size)}")
+    click.echo(f"{tag} key tensors:")
+    for row in _key_tensors(found):
+        place = f"dims={row.shape[::-1]}" if found.format == "gguf" else f"shape={row.shape}"  # ggml's order, or ours
+        click.echo(f"  - {row.name}: {row.type} {place}")
+    click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
     click.echo(f"{tag} metadata:")
     for key, value in found.metadata.items():
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         click.echo(f"  - {key} = {text if len(text) <= 90 else text[:89] + '…'}")
-    click.echo(f"{tag} key tensors:")
-    for row in _key_tensors(found):
-        click.echo(f"  - {row.name}: {row.type} shape={row.shape}")
+
+
+def _binary(size: float) -> str:
+    """A size in units of 1024, as C-Kernel-Engine's tool prints it."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size} B" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
 
 
 def _key_tensors(found: Description) -> list[Any]:
-    """The embeddings, and whatever belongs to the first layer."""
+    """The embeddings, the head, and the matrices of the first layer; of a file without any, the first tensors."""
     first = [r for r in found.tensors if r.name.startswith(("blk.0.", "layers.0.")) and len(r.shape) == 2]
-    return [r for r in found.tensors if "emb" in r.name] + first
+    ends = [r for r in found.tensors if "emb" in r.name or r.name in ("output.weight", "output")]
+    return ends + first or found.tensors[:3]
 
 
 @main.command(name="list")
@@ -207,6 +218,23 @@ def _late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
                 bars[0].update(bars[0].task_ids[0], completed=done)
 
         yield advance
+
+
+@main.command(name="to-bump")
+@click.argument("file", type=FILE)
+@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("weights.bump"), show_default=True)
+def to_bump(file: Path, output: Path) -> None:
+    """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it."""
+    from .bump.write import left_behind, write_bump
+    from .sizes import human
+
+    config = write_bump(file, output)
+    click.echo(
+        f"wrote {output}, {human(output.stat().st_size)}, and {output.with_name('config.json')}: "
+        f"{config.architecture}, {config.layers} layers, {config.heads} heads, {config.kv_heads} of keys and values"
+    )
+    if stay := left_behind(file):
+        click.echo(f"these keys have no place in a bump file and stay in {file}: {', '.join(stay)}")
 
 
 @main.command()

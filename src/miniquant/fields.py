@@ -194,7 +194,8 @@ def _error_of(source: Source, data: np.ndarray, form: Format) -> FormatError | N
 def _about_data(error: FormatError) -> bool:
     """Whether all descriptors were read, and only where a tensor's data lies, or what is in it, is wrong."""
     field = error.field or ""
-    return field.startswith("tensor ") and field.endswith((": offset", ": scales")) or field == "header.checksum"
+    places = field.startswith("tensor ") and field.endswith((": offset", ": scales"))
+    return places or field == "header.checksum"
 
 
 def _with_gaps(found: list[Field], data: np.ndarray, error: FormatError | None) -> list[Field]:

@@ -1,4 +1,4 @@
-"""GGUF-lite or GGUF, whichever a file is: opened by its magic, described in one form, rebuilt into a MiniGPT."""
+"""GGUF-lite, GGUF or bump, whichever a file is: opened by its magic, described in one form, rebuilt into a MiniGPT."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .bump import BumpFile, open_bump
 from .errors import FormatError, MiniquantError
 from .gguf_io import GGUFLite, open_gguf_lite
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TensorRow:
-    """One tensor of either format: ``shape`` in PyTorch's order, ``offset`` from the start of the file, in bytes."""
+    """One tensor of any format: ``shape`` in PyTorch's order, ``offset`` from the start of the file, in bytes."""
 
     name: str
     type: str
@@ -53,8 +54,8 @@ class Description:
         return dict(sorted(found.items(), key=lambda item: -item[1][1]))
 
 
-def open_any(path: str | os.PathLike[str]) -> GGUFLite | GGUFFile:
-    """Open a GGUF-lite or GGUF file by its first four bytes.
+def open_any(path: str | os.PathLike[str]) -> GGUFLite | GGUFFile | BumpFile:
+    """Open a GGUF-lite, GGUF or bump file by its first four bytes.
 
     Raises ``FormatError`` for a malformed file or another format, ``OSError`` for one that cannot be opened.
     """
@@ -66,8 +67,10 @@ def open_any(path: str | os.PathLike[str]) -> GGUFLite | GGUFFile:
         from .gguf import read_gguf
 
         return read_gguf(path)
+    if magic == b"BUMP":
+        return open_bump(path)
     raise FormatError(
-        f"found {magic!r}; a GGUF file begins with b'GGUF', a GGUF-lite file with b'TFLG'",
+        f"found {magic!r}; a GGUF file begins with b'GGUF', a GGUF-lite file with b'TFLG', a bump file with b'BUMP'",
         path=path,
         field="header.magic",
         offset=0,
@@ -83,13 +86,17 @@ def describe(path: str | os.PathLike[str]) -> Description:
             ]
             architecture = file.metadata.get("architecture", "unknown")
             return Description("gguf-lite", 1, architecture, 1, file.n_bytes, dict(file.metadata), rows)
+        if isinstance(file, BumpFile):
+            rows = [TensorRow(i.name, i.dtype.name, i.shape, i.offset, i.n_bytes) for i in _infos(file)]
+            metadata = {key: value for key, value in file.config._asdict().items() if value is not None}
+            return Description("bump", 3, file.config.architecture, 64, file.n_bytes, metadata, rows)
         rows = [TensorRow(i.name, i.kind.name, i.shape, file.data_start + i.offset, i.n_bytes) for i in _infos(file)]
         architecture = str(file.metadata.get("general.architecture", "unknown"))
         metadata = {key: plain(value) for key, value in file.metadata.items()}
         return Description("gguf", 3, architecture, file.alignment, file.n_bytes, metadata, rows)
 
 
-def _infos(file: GGUFLite | GGUFFile) -> list[Any]:
+def _infos(file: GGUFLite | GGUFFile | BumpFile) -> list[Any]:
     return list(file.tensors.values())
 
 
@@ -107,7 +114,7 @@ def plain(value: Any, limit: int = 8) -> Any:
 
 
 def load_any(path: str | os.PathLike[str]) -> MiniGPT:
-    """Rebuild a MiniGPT from a GGUF-lite or GGUF file alone, in evaluation mode.
+    """Rebuild a MiniGPT from a GGUF-lite, GGUF or bump file, in evaluation mode.
 
     Raises ``FormatError`` for a malformed file, ``MiniquantError`` if its tensors do not make up a MiniGPT.
     """
@@ -116,16 +123,24 @@ def load_any(path: str | os.PathLike[str]) -> MiniGPT:
             from .pretrained import load_gguf_lite
 
             return load_gguf_lite(path)
+        if isinstance(file, BumpFile):
+            from .bump.minigpt import load_minigpt
+
+            return load_minigpt(file)
         from .gguf.convert import load_minigpt
 
         return load_minigpt(file)
 
 
 def weights_of(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Every tensor of a file, decoded: name -> float32. A MiniGPT's names are llama.cpp's in both formats."""
+    """Every tensor of a file, decoded: name -> float32. A MiniGPT's names are llama.cpp's in every format."""
     from .gguf.convert import gguf_name
 
     with open_any(path) as file:
+        if isinstance(file, BumpFile):
+            from .bump.minigpt import gguf_tensors
+
+            return gguf_tensors(file)
         found = {}
         for name in file.tensors:
             try:
