@@ -11,8 +11,11 @@ from hypothesis import strategies as st
 
 from miniquant import FormatError
 from miniquant.fields import fields, parse
-from miniquant.gguf import GGMLType, Typed, ValueType, read_gguf, write_gguf
-from miniquant.hexview import diff, hexview, ribbon
+from miniquant.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
+from miniquant.gguf.kquants import K_CODECS
+from miniquant.gguf_fields import block_fields
+from miniquant.hexview import diff, hexview, ribbon, super_block
+from miniquant.packing import pack_scales_and_minimums
 
 DETERMINED = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -274,3 +277,44 @@ def test_the_ribbon_shows_metadata_infos_and_every_tensor_with_its_type():
     assert "scales of the next" not in ribbon(TOY).html
     for part in ("header", "metadata", "descriptors", "padding"):
         assert part in shown
+
+
+# ---- K-quants --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", K_CODECS, ids=lambda kind: kind.name)
+def test_the_parts_of_a_super_block_are_named_and_each_byte_is_in_one(kind):
+    w = np.random.default_rng(0).standard_normal(256).astype(np.float32)
+    raw = encode(w, kind)
+    parts = block_fields(raw, kind)
+    assert covers(parts, kind.n_bytes)
+    assert {"d", "scales"} < {part.name for part in parts}
+    shown = super_block(raw, kind)
+    assert all(part.name in repr(shown) for part in parts)
+    ET.fromstring(shown.html)
+    d = next(part for part in parts if part.name == "d")
+    assert d.value == np.frombuffer(raw.tobytes()[d.start : d.end], "<f2")[0]
+
+
+def test_the_scales_and_minimums_of_q4_k_are_spelled_out():
+    raw = np.zeros(144, np.uint8)
+    raw[4:16] = pack_scales_and_minimums(np.arange(8, dtype=np.uint8), np.arange(50, 58, dtype=np.uint8))
+    scales = next(part for part in block_fields(raw, GGMLType.Q4_K) if part.name == "scales")
+    assert "scales 0 1 2 3 4 5 6 7; minimums 50 51 52 53 54 55 56 57" in scales.explanation
+
+
+@pytest.mark.parametrize("raw", [np.zeros(143, np.uint8), np.zeros((1, 144), np.uint8)])
+def test_a_super_block_of_another_size_is_refused(raw):
+    with pytest.raises(ValueError, match="a super-block of Q4_K has 144 bytes"):
+        super_block(raw, GGMLType.Q4_K)
+    with pytest.raises(ValueError, match="a super-block of Q8_0"):
+        super_block(np.zeros(34, np.uint8), GGMLType.Q8_0)
+
+
+def test_a_stretch_of_a_k_quant_names_the_parts_that_lie_in_it(tmp_path):
+    path = tmp_path / "two.gguf"
+    write_gguf(path, {"w": (np.ones((2, 256), np.float32), "Q6_K")}, {})
+    data = next(f for f in fields(path) if f.name == "tensor 'w': data")
+    assert data.text(data.start, data.start + 16).startswith("ql of block 0; [0, 0] to [0, 255]: 1, 1")
+    assert data.text(data.start + 191, data.start + 211).startswith("qh, scales, d of block 0, ql of block 1; ")
+    assert "ql, 128 bytes" in data.explanation

@@ -17,8 +17,10 @@ import numpy as np
 
 from .fields import MAGIC_FIELD, Field, _place, _show, _Walk
 from .gguf.blocks import CODECS, GGMLType, decode
+from .gguf.kquants import PARTS, parts
 from .gguf.metadata import NUMPY, StringArray, ValueType
 from .gguf.read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, TensorInfo, padded, read_gguf
+from .packing import unpack_scales_and_minimums
 
 MAGIC = b"GGUF"
 SHOWN = 6  # elements of an array in its short text
@@ -28,6 +30,17 @@ LAYOUTS = {  # what one block of a type holds, in its order
     "high half; each weight is d × (q - 8)",
     GGMLType.Q4_1: "a float16 scale d, a float16 minimum m, then 16 bytes of nibbles as in Q4_0; each weight is "
     "d × q + m",
+    GGMLType.Q2_K: "scales, 16 bytes with a 4-bit scale and above it a 4-bit minimum; qs, 64 bytes of 2-bit q; float16 "
+    "d and dmin; each weight is d × scale × q - dmin × minimum",
+    GGMLType.Q3_K: "hmask, 32 bytes with the third bit of every q; qs, 64 bytes with the lower two; scales, 12 bytes "
+    "with 16 of 6 bits; a float16 d; each weight is d × (scale - 32) × (q - 4)",
+    GGMLType.Q4_K: "float16 d and dmin; scales, 12 bytes with 8 scales and 8 minimums of 6 bits; qs, 128 bytes in runs "
+    "of 32, whose low halves hold 32 weights and whose high halves the next 32; each weight is d × scale × q - "
+    "dmin × minimum",
+    GGMLType.Q5_K: "float16 d and dmin; scales, 12 bytes as in Q4_K; qh, 32 bytes with the fifth bit of every q; qs, "
+    "128 bytes as in Q4_K; each weight is d × scale × q - dmin × minimum",
+    GGMLType.Q6_K: "ql, 128 bytes with the lower four bits of every q; qh, 64 bytes with the upper two; scales, 16 "
+    "signed bytes; a float16 d; each weight is d × scale × (q - 32)",
 }
 _NUMBERS = {kind: dtype.str if kind != ValueType.BOOL else "|u1" for kind, dtype in NUMPY.items()}
 _SCALARS = {kind: "<?" if kind == ValueType.BOOL else f"<{dtype.char}" for kind, dtype in NUMPY.items()}
@@ -73,7 +86,9 @@ class GGUFField(Field):
         if not len(items):
             return "cut short"
         listed = ", ".join(f"{x:.4g}" if items.dtype.kind == "f" else str(x) for x in items.tolist())
-        return f"{_place(first * per, last * per - 1, self.shape)}: {listed}" + ", …" * ((last - first) * per > shown)
+        named = "" if start is None else _parts(self.form, self.start, max(self.start, start), end)
+        place = _place(first * per, last * per - 1, self.shape)
+        return f"{named}{place}: {listed}" + ", …" * ((last - first) * per > shown)
 
     def _item(self) -> tuple[int, int]:
         """The bytes of the smallest piece that can be decoded, and how many elements it holds."""
@@ -102,6 +117,57 @@ class GGUFField(Field):
 
 
 _PLAIN = {kind.name: code for kind, code in INTEGERS.items()}
+
+
+def _parts(form: str, origin: int, start: int, end: int | None) -> str:
+    """Which parts of a K-quant's blocks lie in the file's bytes ``start`` to ``end``; empty for another type.
+
+    >>> _parts("Q4_K", 0, 0, 16), _parts("Q4_K", 0, 140, 149), _parts("Q8_0", 0, 0, 16)
+    ('d, dmin, scales of block 0; ', 'qs of block 0, d, dmin, scales of block 1; ', '')
+    """
+    kind = GGMLType.__members__.get(form)
+    if kind not in PARTS or end is None:
+        return ""
+    found = []
+    for block in range((start - origin) // kind.n_bytes, (end - 1 - origin) // kind.n_bytes + 1):
+        at, names = origin + block * kind.n_bytes, []
+        for name, size in PARTS[kind].items():
+            if at < end and at + size > start:
+                names.append(name)
+            at += size
+        found.append(f"{', '.join(names)} of block {block}")
+    return ", ".join(found) + "; "
+
+
+def block_fields(raw: np.ndarray, kind: GGMLType) -> list[Field]:
+    """The parts of one super-block of a K-quant as fields, counted from its first byte.
+
+    raw: (bytes of a block,) uint8
+
+    >>> [(f.name, f.start, f.end) for f in block_fields(np.zeros(144, np.uint8), GGMLType.Q4_K)]
+    [('d', 0, 2), ('dmin', 2, 4), ('scales', 4, 16), ('qs', 16, 144)]
+    """
+    found, at = [], 0
+    for name, part in parts(raw, kind).items():
+        shape = "header" if name.startswith("d") else "scales" if name == "scales" else "values"
+        what = _PART[name]
+        if name == "scales" and kind in (GGMLType.Q4_K, GGMLType.Q5_K):
+            both = (" ".join(map(str, numbers)) for numbers in unpack_scales_and_minimums(part))
+            what += ": scales {}; minimums {}".format(*both)
+        found.append(Field(name, at, at + len(part), shape, what, part, "<e" if name.startswith("d") else "bytes"))
+        at += len(part)
+    return found
+
+
+_PART = {
+    "d": "what a scale of 1 is worth, float16",
+    "dmin": "what a minimum of 1 is worth, float16",
+    "scales": "a small integer for each sub-block",
+    "qs": "the weights' integers, or the lower bits of them",
+    "ql": "the lower four bits of the weights' integers",
+    "qh": "the upper bits of the weights' integers",
+    "hmask": "the highest bit of the weights' integers",
+}
 
 
 def _known(data: bytes, types: Any) -> Any:

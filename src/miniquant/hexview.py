@@ -14,10 +14,13 @@ from html import escape
 import numpy as np
 
 from .fields import Field, Source, fields, label_of, load, parse
+from .gguf.kquants import PARTS
+from .gguf.types import GGMLType
+from .gguf_fields import block_fields
 from .markup import KINDS, Picture, box, scroll, table
 from .pictures import microscope, nibbles, ribbon
 
-__all__ = ["Field", "diff", "fields", "hexview", "microscope", "nibbles", "ribbon"]
+__all__ = ["Field", "diff", "fields", "hexview", "microscope", "nibbles", "ribbon", "super_block"]
 
 ROW = 16  # bytes in a row
 STYLE = """
@@ -61,6 +64,20 @@ def hexview(source: Source, start: int | str = 0, length: int = 256) -> Picture:
     rows = _rows(shown, begin, end)
     text = "\n".join(filter(None, [title, stop, *(_text_row(data, at, runs) for at, runs in rows)]))
     return Picture(text, _html(data, title, stop, rows, shown))
+
+
+def super_block(raw: np.ndarray, kind: GGMLType) -> Picture:
+    """One super-block of a K-quant, its parts coloured and named: d, dmin, scales, qs, and what else it has.
+
+    raw: (bytes of a block,) uint8. Raises ``ValueError`` for another number of bytes.
+    """
+    raw = np.asarray(raw, np.uint8)
+    if kind not in PARTS or raw.shape != (kind.n_bytes,):
+        raise ValueError(f"a super-block of {kind.name} has {kind.n_bytes} bytes, found an array of shape {raw.shape}")
+    shown = block_fields(raw, kind)
+    title = f"one super-block of {kind.name}: {kind.n_bytes} bytes, {kind.block} weights"
+    rows = _rows(shown, 0, len(raw))
+    return Picture("\n".join([title, *(_text_row(raw, *row) for row in rows)]), _html(raw, title, "", rows, shown))
 
 
 Run = tuple[Field, int, int]  # a field, and the bytes of it that stand in one row

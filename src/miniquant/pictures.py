@@ -81,6 +81,11 @@ _FILLS = {  # the colours that the figures have for the same things
     "Q8_0": "0,158,115",
     "Q4_0": "86,180,233",
     "Q4_1": "0,114,178",
+    "Q2_K": "204,121,167",
+    "Q3_K": "213,94,0",
+    "Q4_K": "86,180,233",
+    "Q5_K": "0,114,178",
+    "Q6_K": "0,158,115",
 }
 _RIBBON = """
 .mq.mq.mq svg{display:block;width:100%;min-width:640px;max-width:1100px;height:auto;color:inherit}
