@@ -71,7 +71,7 @@ def test_llamacpp_gives_the_ids_that_transformers_gives(rule, folders):
 
 PIECES = st.sampled_from([
     *("'s", "'LL", "'ve", " ", "  ", "\n", "\r\n", "\t", "1", "42", "1234", "²", "Ⅷ", "٣", "abc", "É", "ß", "e\u0301"),
-    *("日本", "한", "ไทย", "हि", "🙂", "\u200d", "\u3000", "\u00a0", ".", "...", "_", "$", "€", "<s>", "<|tool|>", "THE"),
+    *("日本", "한", "ไทย", "हि", "🙂", "\u200d", "\u3000", "\u00a0", ".", "...", "_", "$", "€", "<s>", "<|tool|>"),
 ])  # fmt: skip
 FUZZED = st.lists(PIECES | st.characters(codec="utf-8", exclude_categories=["Cs", "Cn"]), max_size=20).map("".join)
 
