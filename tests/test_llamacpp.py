@@ -2,7 +2,7 @@
 
 What llama.cpp does differently, and what the gates are made of: its GELU looks up a table of float16, its KV cache is
 float16, and before a quantized matrix it rounds the activations to 8 bits (to bfloat16 before BF16). The first two move
-a logit by 0.013 at most (logits reach 22), the last by a few tenths.
+a logit by 0.013 at most (logits reach 22), the last by a few tenths. ``test_llamacpp_steps`` rounds as it does.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from held_out import dequantized, kl, nll, ours, windows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from torch.nn.functional import log_softmax
 
 from miniquant import corpus, llamacpp
-from miniquant.gguf import GGMLType, read_gguf, write_gguf
+from miniquant.gguf import GGMLType, write_gguf
 from miniquant.gguf.blocks import CODECS
 from miniquant.gguf.convert import gguf_metadata, gguf_name, write_minigpt
 from miniquant.llamacpp import LlamaCpp, LlamaCppError
@@ -61,14 +61,6 @@ class Run:
     model: MiniGPT
 
 
-def dequantized(path: Path) -> MiniGPT:
-    """The trained model's architecture with the weights of a GGUF file."""
-    model = load_pretrained()
-    with read_gguf(path) as file:
-        model.load_state_dict({name: torch.from_numpy(file.tensor(gguf_name(name))) for name in model.state_dict()})
-    return model
-
-
 @pytest.fixture(scope="module")
 def tokenizer():
     return corpus.load_tokenizer()
@@ -85,29 +77,6 @@ def runs(trained, tokenizer, tmp_path_factory):
     yield made
     for run in made.values():
         run.llama.close()
-
-
-@torch.no_grad()
-def ours(model: MiniGPT, tokens: np.ndarray) -> np.ndarray:
-    """Logits after every token, by PyTorch."""
-    return model(torch.from_numpy(tokens)[None])[0].numpy()
-
-
-def windows(n: int) -> np.ndarray:
-    """Held-out text: (n, 257) tokens, spread over all of it."""
-    every = corpus.held_out_windows()
-    return every[np.linspace(0, len(every) - 1, n).astype(int)]
-
-
-def nll(logits: np.ndarray, targets: np.ndarray) -> float:
-    """Mean negative log-likelihood of the tokens that came, in nats."""
-    return float(-log_softmax(torch.from_numpy(logits).double(), -1).numpy()[np.arange(len(targets)), targets].mean())
-
-
-def kl(p: np.ndarray, q: np.ndarray) -> float:
-    """Mean KL(p || q) of a token in nats, of two arrays of logits."""
-    logp, logq = (log_softmax(torch.from_numpy(x).double(), -1) for x in (p, q))
-    return float((logp.exp() * (logp - logq)).sum(-1).mean())
 
 
 # ---- tokens ----------------------------------------------------------------------------------------------------------

@@ -70,7 +70,8 @@ class LlamaCpp:
     def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:
         """What llama.cpp has in hand on the way to the logits of one window: name -> (tokens, width) float32.
 
-        names: of its graph, such as ``ffn_gelu-0`` or ``l_out-3``; one that the graph lacks is missing in the answer.
+        names: of its graph, such as ``ffn_gelu-0`` or ``l_out-3``. One that the graph lacks, or that is a view of
+        another, is missing in the answer.
         """
         return self._call("steps", list(map(int, tokens)), list(names))
 
@@ -269,10 +270,10 @@ class _Inside:
         name = self.lib.ggml_get_name(tensor).decode()
         if ask or name not in self.watched:
             return name in self.watched
-        width, count = tensor.contents.ne[:2]
-        value = np.empty((count, width), np.float32)
-        self.lib.ggml_backend_tensor_get(tensor, value.ctypes.data, 0, value.nbytes)
-        self.found[name] = value
+        value = np.empty(tensor.contents.ne[::-1], np.float32)
+        if tensor.contents.type == _F32 and tuple(tensor.contents.nb) == value.strides[::-1]:
+            self.lib.ggml_backend_tensor_get(tensor, value.ctypes.data, 0, value.nbytes)
+            self.found[name] = value[0] if value.shape[1] > 1 else value[0, 0]
         return True
 
     def load(self, path: str | None, context: int, float32_cache: bool) -> None:
