@@ -71,7 +71,7 @@ def mutate(name: str, seed: int, files: int, deadline: float | None = None) -> d
     print(f", worst {total.worst_seconds:.3f} s, {total.worst_memory / 2**20:.1f} MiB")
     for number, problem in total.findings:
         print(f"  finding: file {number}: {problem}\n    python -m fuzz --reader {name} --seed {seed} --show {number}")
-    found = {**vars(total), "fields": dict(total.fields.most_common())}
+    found = {**vars(total), "fields": dict(total.fields.most_common(20))}
     return {"files": total.accepted + total.refused, "seed": seed, **found}
 
 

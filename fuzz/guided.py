@@ -77,7 +77,7 @@ def main() -> None:
                 reader.repair(changed)
         else:
             known = next((file for file in files if file.data == data), Seed(data or b"\0", [], {}))
-            changed = mutated(draw, [known], reader.repair)
+            changed = mutated(draw, [known], reader.repair, reader.injuries)
         return bytes(changed[:most])
 
     atheris.Setup([sys.argv[0], *sys.argv[3:]], test, custom_mutator=mutate)

@@ -17,7 +17,12 @@ MOST = 1 << 16  # no file grows beyond this, in bytes
 Repair = Callable[[bytearray], None]
 
 
-def mutated(random: random.Random, seeds: Sequence[Seed], repair: Repair | None = None) -> bytes:
+def mutated(
+    random: random.Random,
+    seeds: Sequence[Seed],
+    repair: Repair | None = None,
+    injuries: Sequence[Callable[..., None]] = (),
+) -> bytes:
     """One of the valid files after one to six injuries; the same generator gives the same bytes.
 
     ``repair`` mends what would hide all other damage, a checksum say; one file in sixteen goes without it.
@@ -25,7 +30,7 @@ def mutated(random: random.Random, seeds: Sequence[Seed], repair: Repair | None 
     seed = random.choice(seeds)
     data = bytearray(seed.data)
     for _ in range(1 + min(random.getrandbits(2), random.randrange(6))):
-        random.choice(INJURIES)(random, data, seed, seeds)
+        random.choice(injuries or INJURIES)(random, data, seed, seeds)
     if random.getrandbits(3):
         data[:8] = seed.data[:8]  # magic and version: without them a reader looks at nothing else
     del data[MOST:]

@@ -45,7 +45,7 @@ class TooSlow(BaseException):
 def file_number(name: str, seed: int, number: int, files: list | None = None) -> bytes:
     """Damaged file ``number`` of a run: the same bytes each time."""
     reader = READERS[name]
-    return mutated(random.Random(f"{seed} {name} {number}"), files or reader.seeds(), reader.repair)
+    return mutated(random.Random(f"{seed} {name} {number}"), files or reader.seeds(), reader.repair, reader.injuries)
 
 
 def run(name: str, seed: int, start: int, count: int, path: Path) -> Tally:

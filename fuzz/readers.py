@@ -12,7 +12,7 @@ from miniquant.gguf import read_gguf
 from miniquant.gguf.blocks import CODECS
 from miniquant.gguf.read import INTEGERS
 
-from . import seeds
+from . import bump, seeds
 from .mutate import Repair
 
 
@@ -23,6 +23,7 @@ class Reader(NamedTuple):
     seeds: Callable[[], list[seeds.Seed]]
     source: tuple[str, ...]
     repair: Repair | None = None
+    injuries: tuple[Callable[..., None], ...] = ()  # instead of the usual ones
 
 
 def read_gguf_lite(path: str) -> None:
@@ -62,6 +63,13 @@ def read_fields(path: str) -> None:
 READERS = {
     "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("reading", "gguf_io", "packing", "quantize")),
     "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("reading", "gguf/read", "gguf/metadata", "gguf/blocks")),
+    "bump": Reader(
+        bump.read_bump,
+        bump.bump_seeds,
+        ("reading", "bump/read", "bump/config", "bump/layout", "gguf/blocks"),
+        bump.mend,
+        tuple(bump.BUMP_INJURIES),
+    ),
     "viewer": Reader(
         read_fields, lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(), ("fields", "gguf_fields", "reading")
     ),
