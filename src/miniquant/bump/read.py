@@ -62,7 +62,8 @@ class BumpFile(MappedFile):
     def tensor(self, name: str) -> np.ndarray:
         """A tensor decoded: float32 in its shape, a fresh array."""
         info, raw = self._info(name), self.raw(name)
-        return decode(raw, info.dtype.ggml).reshape(info.shape)
+        w = decode(raw, info.dtype.ggml).reshape(info.shape)
+        return w if w.flags.writeable else w.copy()  # F32 is still the file
 
     # -- the parts of the format, in their order
 
