@@ -424,3 +424,19 @@ def test_decoding_and_encoding_again_changes_nothing_in_q8_0(seed, exponent):
     d = np.full((8, 1), 2.0**exponent, "<f2")
     raw = np.concatenate([d.view(np.uint8), q.view(np.uint8)], axis=1)
     assert np.array_equal(encode(decode(raw, GGMLType.Q8_0), GGMLType.Q8_0), raw)
+
+
+def test_f32_is_handed_out_and_not_copied():
+    w = np.random.default_rng(0).standard_normal((6, 32)).astype(f32)
+    raw = encode(w, GGMLType.F32)
+    assert raw.shape == (6, 128)
+    assert np.shares_memory(raw, w)
+    assert np.shares_memory(decode(raw, GGMLType.F32), w)
+    raw.flags.writeable = False
+    assert not decode(raw, GGMLType.F32).flags.writeable
+    for other in (w.astype(np.float64), w.astype(">f4"), w.T.copy().T):  # what has to be converted is converted
+        assert not np.shares_memory(encode(other, GGMLType.F32), other)
+        assert np.array_equal(encode(other, GGMLType.F32), raw)
+    shifted = np.frombuffer(b"-" + raw.tobytes(), np.uint8)[1:].reshape(raw.shape)  # no address for a float
+    assert decode(shifted, GGMLType.F32).flags.aligned
+    assert np.array_equal(decode(shifted, GGMLType.F32), w)

@@ -45,11 +45,15 @@ def encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
     w: (..., n) float32, finite   ->   (..., row_bytes(kind, n)) uint8
 
     The bytes equal those of ggml's reference, overflow of the float16 scale included (it becomes infinite, as there).
+    For F32 they are a view of ``w`` where that is contiguous float32 already: there is nothing to do.
+
     Raises ``QuantizationError`` for a type that cannot be encoded here, or rows that are no whole number of blocks.
     """
     codec = _codec(kind)
     w = np.ascontiguousarray(w, dtype=np.float32)  # a scalar becomes a row of one
     shape = (*w.shape[:-1], row_bytes(kind, w.shape[-1]))
+    if codec is AS_IT_IS:
+        return w.astype("<f4", copy=False).view(np.uint8)
     blocks = w.reshape(-1, kind.block)
     out = np.empty((len(blocks), kind.n_bytes), np.uint8)
     _in_chunks(codec.encode, blocks, out, kind.block)
@@ -59,7 +63,7 @@ def encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
 def decode(raw: np.ndarray, kind: GGMLType) -> np.ndarray:
     """Decode rows of blocks; the inverse of ``encode``, as far as the type allows.
 
-    raw: (..., m) uint8, whole blocks   ->   (..., n) float32
+    raw: (..., m) uint8, whole blocks   ->   (..., n) float32; for F32 a view of ``raw``, read-only if that is
 
     Raises ``QuantizationError`` for a type that cannot be decoded here, or bytes that are no whole number of blocks.
     """
@@ -70,6 +74,8 @@ def decode(raw: np.ndarray, kind: GGMLType) -> np.ndarray:
             f"{kind.name} has blocks of {kind.n_bytes} bytes (uint8); found {raw.dtype} of shape {raw.shape}"
         )
     shape = (*raw.shape[:-1], raw.shape[-1] // kind.n_bytes * kind.block)
+    if codec is AS_IT_IS:
+        return np.require(np.ascontiguousarray(raw).view("<f4"), np.float32, "A")
     blocks = np.ascontiguousarray(raw).reshape(-1, kind.n_bytes)
     out = np.empty((len(blocks), kind.block), np.float32)
     _in_chunks(codec.decode, blocks, out, kind.block)
@@ -85,8 +91,11 @@ class Codec(NamedTuple):
     ``encode`` goes from (blocks, weights) float32 to (blocks, bytes) uint8, ``decode`` back.
     """
 
-    encode: Work
-    decode: Work
+    encode: Work | None
+    decode: Work | None
+
+
+AS_IT_IS = Codec(None, None)  # the bytes are the weights, and there is nothing to do
 
 
 def _codec(kind: GGMLType) -> Codec:
@@ -117,14 +126,6 @@ def _in_chunks(work: Work, source: np.ndarray, target: np.ndarray, block: int) -
 
 
 # ---- plain floats: a block is one weight -----------------------------------------------------------------------------
-
-
-def _encode_f32(w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
-    out.view("<f4")[...] = w
-
-
-def _decode_f32(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
-    out[...] = raw.view("<f4")
 
 
 def _encode_f16(w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
@@ -293,7 +294,7 @@ def _half(raw: np.ndarray, at: int) -> np.ndarray:
 
 
 CODECS: dict[GGMLType, Codec] = {
-    GGMLType.F32: Codec(_encode_f32, _decode_f32),
+    GGMLType.F32: AS_IT_IS,
     GGMLType.F16: Codec(_encode_f16, _decode_f16),
     GGMLType.BF16: Codec(_encode_bf16, _decode_bf16),
     GGMLType.Q8_0: Codec(_encode_q8_0, _decode_q8_0),

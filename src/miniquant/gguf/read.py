@@ -103,7 +103,8 @@ class GGUFFile(MappedFile):
         info, raw = self._info(name), self.raw(name)
         if info.kind in INTEGERS:
             return np.frombuffer(raw, INTEGERS[info.kind]).reshape(info.shape).copy()
-        return decode(raw, info.kind).reshape(info.shape)
+        w = decode(raw, info.kind).reshape(info.shape)
+        return w if w.flags.writeable else w.copy()  # F32 is still the file
 
     def typed(self) -> dict[str, Typed]:
         """The metadata with its types, as ``write_gguf`` takes it, so that a copy is exact."""

@@ -164,10 +164,11 @@ def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
         given = rows(start, min(start + step, size // width))
         with np.errstate(over="ignore"):
             w = np.ascontiguousarray(given, np.float32)
-        raw = w if info.kind == GGMLType.F32 else encode(w, info.kind)
+        raw = encode(w, info.kind)
         if info.kind != GGMLType.F32 or given.dtype.itemsize > 4:
             _check_encoded(info, given, raw, start)
         yield memoryview(raw).cast("B")
+        del given, w, raw  # before the next piece is read
 
 
 def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
@@ -176,7 +177,7 @@ def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
 
 def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -> None:
     """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
-    back = raw if info.kind == GGMLType.F32 else decode(raw, info.kind)
+    back = decode(raw, info.kind)
     lost = ~np.isfinite(back)
     if info.kind.block == 1:
         lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
