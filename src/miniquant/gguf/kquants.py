@@ -286,17 +286,19 @@ def decode_q8_k(raw: np.ndarray) -> np.ndarray:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _in_pieces(encode: Callable[[np.ndarray, np.ndarray], None]) -> Callable:
+def _in_pieces(encode: Callable[[np.ndarray, np.ndarray], None], n: int = 1) -> Callable:
+    """The same, ``n`` pieces at a time."""
+
     def work(w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
-        for start in range(0, len(w), PIECE):
-            encode(w[start : start + PIECE], out[start : start + PIECE])
+        for start in range(0, len(w), step := n * PIECE):
+            encode(w[start : start + step], out[start : start + step])
 
     return work
 
 
 K_CODECS = {  # type -> how to encode, how to decode
     GGMLType.Q2_K: (_in_pieces(_encode_q2_k), _decode_q2_k),
-    GGMLType.Q3_K: (_in_pieces(_encode_q3_k), _decode_q3_k),
+    GGMLType.Q3_K: (_in_pieces(_encode_q3_k, 8), _decode_q3_k),
     GGMLType.Q4_K: (_in_pieces(_encode_q4_k), _decode_q4_k),
     GGMLType.Q5_K: (_in_pieces(_encode_q5_k), _decode_q5_k),
     GGMLType.Q6_K: (_in_pieces(_encode_q6_k), _decode_q6_k),

@@ -142,20 +142,25 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
     extreme = largest(x)
     zero = np.abs(extreme) < SMALLEST
     square = x * x
+    cube = square * x
     q = np.fmax(np.fmin(np.rint(x * (f32(-4) / extreme)), f32(3)), f32(-4))
-    sum_qx = np.add.reduce(square * x * q, axis=0)
+    sum_qx = np.add.reduce(cube * q, axis=0)
     sum_qq = np.add.reduce(square * q * q, axis=0)
     for _ in range(5):
+        before = q.copy()
         for i in range(len(x)):
-            others_qx = sum_qx - square[i] * x[i] * q[i]
+            others_qx = sum_qx - cube[i] * q[i]
             others_qq = sum_qq - square[i] * q[i] * q[i]
             new = np.maximum(np.minimum(np.rint(x[i] * others_qq / others_qx), f32(3)), f32(-4))
-            new_qx = others_qx + square[i] * x[i] * new
+            new_qx = others_qx + cube[i] * new
             new_qq = others_qq + square[i] * new * new
             better = (others_qx > 0) & (new != q[i]) & (new_qq > 0)
             better &= new_qx * new_qx * sum_qq > sum_qx * sum_qx * new_qq
-            q[i] = np.where(better, new, q[i])
-            sum_qx, sum_qq = np.where(better, new_qx, sum_qx), np.where(better, new_qq, sum_qq)
+            np.copyto(q[i], new, where=better)
+            np.copyto(sum_qx, new_qx, where=better)
+            np.copyto(sum_qq, new_qq, where=better)
+        if np.array_equal(q, before):
+            break
     scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
 
     def integers(chosen: np.ndarray) -> np.ndarray:
