@@ -121,12 +121,13 @@ def held_out_documents(source: Source, *, fresh: bool = False) -> list[str]:
 
 
 @functools.cache
-def training_documents() -> list[str]:
-    """The training documents of both sources, without any paragraph that is held out on this interpreter."""
+def training_documents(only: Source | None = None) -> list[str]:
+    """The training documents of both sources, or of one, without any paragraph that is held out on this interpreter."""
     seen: set[int] = set()
     for source in ("topics", "docstrings"):
         _collect(source, True, seen)
-    return _collect("topics", False, seen) + _collect("docstrings", False, seen)
+    found = {source: _collect(source, False, seen) for source in ("topics", "docstrings") if only in (None, source)}
+    return [text for texts in found.values() for text in texts]
 
 
 def text_hash(documents: list[str]) -> str:
