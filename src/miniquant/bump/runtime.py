@@ -28,7 +28,8 @@ Array = np.ndarray
 class Runtime:
     """A model that runs from a bump file, one sequence at a time. Usable in a ``with`` block.
 
-    ``plan`` is the arena's layout, ``context`` how many tokens fit. Raises what ``open_bump`` raises, ``QuantizationError`` for a type without a kernel.
+    ``plan`` is the arena's layout, ``context`` how many tokens fit. Raises what ``open_bump`` raises,
+    ``QuantizationError`` for a type without a kernel.
     """
 
     def __init__(self, path: str | os.PathLike[str], context: int | None = None) -> None:
