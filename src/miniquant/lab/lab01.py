@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .lab01_memory import KEPT_BYTES
-from .lab01_neuron import GRADIENT_DESCENT, GRADIENTS, PREDICT_JARS, RMSE
+from .lab01_neuron import PREDICT_JARS, RMSE
+from .lab01_training import GRADIENT_DESCENT, GRADIENTS
 
 EXERCISES = [PREDICT_JARS, RMSE, GRADIENTS, GRADIENT_DESCENT, KEPT_BYTES]
