@@ -61,7 +61,11 @@ def widen(w: np.ndarray) -> np.ndarray:
     >>> widen(np.array([0x3F80, 0xC000], np.uint16)).tolist()
     [1.0, -2.0]
     """
-    return (w.astype(np.uint32) << 16).view(np.float32) if w.dtype == np.uint16 else w
+    if w.dtype != np.uint16:
+        return w
+    bits = w.astype(np.uint32, order="C")
+    bits <<= np.uint32(16)
+    return bits.view(np.float32)
 
 
 class SafetensorsFile(MappedFile):
