@@ -110,7 +110,7 @@ def match(
         found[short] = where
     skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
     expected = [row for row in recipe.whole if not (recipe.tied and row.ours == "output.weight")]
-    if recipe.layers * len(recipe.layer) > len(found):  # before anything of that size is built
+    if recipe.layers > len(found):  # before anything of that size is built
         raise config.error(
             "num_hidden_layers" if recipe.metadata["general.architecture"] == "llama" else "n_layer",
             f"found {recipe.layers}, and {len(found)} tensors cannot make up as many layers",
