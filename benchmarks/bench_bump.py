@@ -1,0 +1,107 @@
+"""Matrix times vector from blocks, beside float32 `torch` and plain memory traffic, in one run: `make bench`.
+
+python benchmarks/bench_bump.py [--size 4096] [--repetitions 60] [--out FOLDER]
+
+Every job runs once in each repetition, in turns, so that a busy moment of the machine meets all of them; with one
+thread, then with two. Beside the milliseconds stands how many gigabytes of weights a job reads in a second. Writes
+bump.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from bench import HERE, table
+from bench_gguf import in_turns
+from tqdm import tqdm
+
+from miniquant.bump import BumpType, kernels
+from miniquant.gguf import decode, encode
+from miniquant.machine import hardware, versions
+
+KINDS = (BumpType.Q4_K, BumpType.Q8_0, BumpType.Q4_0, BumpType.Q6_K, BumpType.FP16, BumpType.FP32)
+
+
+def shared(work: Callable[[np.ndarray], Any], w: np.ndarray, threads: int, pool: ThreadPoolExecutor) -> None:
+    """The same work on a share of the rows for each thread; numpy lets the others run meanwhile."""
+    list(pool.map(work, np.array_split(w, threads)))
+
+
+def jobs(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], threads: int) -> dict[str, Any]:
+    """name -> (what is timed, the bytes that it reads)."""
+    out, target, pool = np.empty(len(w), np.float32), np.ones_like(w), ThreadPoolExecutor(threads)
+    weights, vector, product = torch.from_numpy(w), torch.from_numpy(x), torch.empty(len(w))
+
+    def copy(rows: np.ndarray) -> None:
+        start = (rows.ctypes.data - w.ctypes.data) // (4 * w.shape[1])
+        np.copyto(target[start : start + len(rows)], rows)
+
+    found: dict[str, Any] = {
+        f"{kind.name}, blocks": (partial(kernels.matvec, raw.reshape(-1), kind, x, out), raw.nbytes)
+        for kind, raw in encoded.items()
+    }
+    return found | {
+        "float32, torch.mv": (partial(torch.mv, weights, vector, out=product), w.nbytes),
+        "reading float32 (sum)": (partial(shared, np.sum, w, threads, pool), w.nbytes),
+        "np.copyto": (partial(shared, copy, w, threads, pool), w.nbytes),
+    }
+
+
+def measured(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], threads: int, repetitions: int) -> dict:
+    """Milliseconds, gigabytes a second, and how many times faster than torch: name -> figures."""
+    torch.set_num_threads(threads)
+    kernels.THREADS = threads
+    kernels._pool.cache_clear()
+    todo = jobs(w, x, encoded, threads)
+    seconds = in_turns({name: job for name, (job, _) in todo.items()}, repetitions)
+    torch_s = seconds["float32, torch.mv"]
+    return {
+        name: {
+            "best, ms": round(1e3 * s["best"], 3),
+            "median, ms": round(1e3 * s["median"], 3),
+            "GB/s": round(todo[name][1] / 1e9 / s["median"], 2),
+            "times torch": round(torch_s["median"] / s["median"], 2),
+            "of the best": round(torch_s["best"] / s["best"], 2),
+        }
+        for name, s in seconds.items()
+    }
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", type=int, default=4096, help="rows and columns of the matrix, a multiple of 256")
+    parser.add_argument("--repetitions", type=int, default=60)
+    parser.add_argument("--out", type=Path, default=HERE, help="a folder for bump.json")
+    options = parser.parse_args(arguments)
+
+    random, square = np.random.default_rng(0), f"{options.size}x{options.size}"
+    w = random.standard_normal((options.size, options.size), np.float32) * np.float32(0.02)
+    x = random.standard_normal(options.size, np.float32)
+    encoded = {kind: encode(w, kind.ggml) for kind in tqdm(KINDS, desc="encoding", unit="type")}
+    kernels.warm(KINDS)
+    for kind, raw in encoded.items():  # right before it is fast
+        out = np.empty(options.size, np.float32)
+        kernels.matvec(raw.reshape(-1), kind, x, out)
+        assert np.abs(out - decode(raw, kind.ggml).astype(float) @ x).max() < 1e-3
+    results: dict[str, Any] = {"matrix": square, "repetitions": options.repetitions}
+    for threads in (1, 2):
+        name = f"{threads} thread{'s' * (threads > 1)}"
+        results[name] = measured(w, x, encoded, threads, options.repetitions)
+        columns = ("best, ms", "median, ms", "GB/s", "times torch", "of the best")
+        print(table(f"{square} matrix times vector, {name}", columns, results[name]))
+    results |= {"versions": versions("numpy", "numba", "torch", "miniquant"), "hardware": hardware()}
+    (options.out / "bump.json").write_text(json.dumps(results, indent=2) + "\n", "utf-8")
+    print("\nwrote bump.json")
+
+
+if __name__ == "__main__":
+    main()
