@@ -1,0 +1,41 @@
+"""The figure of lab 15: what several readings of the same blocks make of the weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+
+from .plots_style import COLOURS, MARKERS, WIDTH, described, picture
+
+SHOWN = 1500  # points in a panel: more would be a blot
+
+
+@picture
+def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
+    """Each reading against the true weights, one panel each: a right one lies on the dashed line.
+
+    w and every reading: the same number of weights, any shape
+    """
+    w = np.asarray(w, np.float64).ravel()
+    chosen = np.random.default_rng(0).permutation(w.size)[:SHOWN]
+    rows = math.ceil(len(decoded) / 2)
+    fig, axes = plt.subplots(rows, min(2, len(decoded)), figsize=(WIDTH, 2.7 * rows), squeeze=False)
+    found = {}
+    for i, (ax, (name, values)) in enumerate(zip(axes.flat, decoded.items())):
+        values = np.asarray(values, np.float64).ravel()
+        found[name] = float(np.corrcoef(w, values)[0, 1])
+        ax.plot(w[chosen], values[chosen], MARKERS[i % 6], color=COLOURS[5], markersize=2, alpha=0.4)
+        ends = np.array([w.min(), w.max()])
+        ax.plot(ends, ends, "--", color="black", linewidth=1)
+        ax.set_title(f"{name}: correlation {found[name]:.2f}", loc="left")
+        ax.grid()
+    for ax in list(axes.flat)[len(decoded) :]:
+        ax.set_visible(False)
+    fig.supxlabel("weight of the model", fontsize=9)
+    fig.supylabel("weight that was read", fontsize=9)
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
+    return described(fig, f"Read weights against true ones in {len(decoded)} panels; correlations: {listed}.", title)
