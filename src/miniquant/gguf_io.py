@@ -91,19 +91,25 @@ def _n_cells(dims: tuple[int, ...]) -> int:
 
 
 def write_gguf_lite(
-    path: str | os.PathLike[str], model: Any, schemes: Mapping[str, str], metadata: Mapping[str, Any] | None = None
+    path: str | os.PathLike[str],
+    model: Any,
+    schemes: Mapping[str, str],
+    metadata: Mapping[str, Any] | None = None,
+    chosen: Mapping[str, Quantized] | None = None,
 ) -> None:
     """Write a model to ``path`` as GGUF-lite, atomically; the same model gives the same bytes.
 
     ``model`` is an ``nn.Module`` or a state dict; ``schemes`` maps parameter names to ``f32``, ``f16``,
     ``q8_per_channel`` or ``q4_per_group_64``, and what it does not name is stored as ``f32``. ``metadata`` adds to
-    what a reader needs anyway: ``dims_order``, ``group_size`` and the model's config.
+    what a reader needs anyway: ``dims_order``, ``group_size`` and the model's config. ``chosen`` holds the integers and
+    scales of quantized tensors where somebody has chosen them already: they are stored as they are.
 
     Raises ``SchemeError``, ``QuantizationError`` or ``MetadataError`` for what the format cannot hold, ``WriteError``
     if the file cannot be written. In each case an existing file stays as it was.
     """
     state = state_dict_of(model)
     infos = layout({n: tuple(w.shape) for n, w in state.items()}, resolve(model, schemes))
+    ready = _encode_chosen(infos, chosen or {})
     block = encode_metadata(_with_own_metadata(model, {} if metadata is None else metadata))
     with atomic_write(path) as file:
         file.write(HEADER.pack(MAGIC, VERSION, len(infos), len(block)))  # 1. header
@@ -111,6 +117,9 @@ def write_gguf_lite(
         for info in infos:  # 3. descriptors
             file.write(encode_descriptor(info))
         for info in infos:  # 4. data
+            if info.name in ready:
+                file.write(ready[info.name])
+                continue
             try:
                 for part in encode_tensor(to_numpy(state[info.name]), info.dtype):
                     file.write(part)
@@ -191,6 +200,28 @@ def encode_tensor(w: np.ndarray, dtype: DType) -> Iterator[memoryview | bytes]:
     for rows in row_chunks(w.shape):
         values = integers(w[rows], scale[rows], bits)
         yield (values if bits == 8 else pack_nibbles(values)).tobytes()
+
+
+def _encode_chosen(infos: list[TensorInfo], chosen: Mapping[str, Quantized]) -> dict[str, bytes]:
+    """The bytes of tensors whose integers and scales exist already, after a look at whether the format holds them."""
+    known, ready = {info.name: info for info in infos}, {}
+    for name, (values, scale) in chosen.items():
+        if name not in known or known[name].dtype not in (DType.Q8_PER_CHANNEL, DType.Q4_PER_GROUP_64):
+            raise SchemeError(f"integers are given for {name!r}, which is no quantized tensor of this file")
+        (out, width), eight = known[name].dims, known[name].dtype == DType.Q8_PER_CHANNEL
+        wanted = (out,) if eight else (out, width // GROUP_SIZE)
+        q, scale = to_numpy(values, np.int8), to_numpy(scale, np.float16)
+        if q.shape != (out, width) or scale.shape != wanted:
+            raise SchemeError(
+                f"{name!r} takes integers of shape {(out, width)} and scales of shape {wanted}; "
+                f"found {q.shape} and {scale.shape}"
+            )
+        if not np.isfinite(scale).all() or (not eight and q.size and (q.min() < -8 or q.max() > 7)):
+            raise QuantizationError(
+                f"{name!r}: a scale is not finite, or an integer beyond -8 to 7 is to be stored in 4 bits"
+            )
+        ready[name] = scale.astype("<f2").tobytes() + (q if eight else pack_nibbles(q)).tobytes()
+    return ready
 
 
 def _with_own_metadata(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any]:

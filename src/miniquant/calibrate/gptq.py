@@ -1,0 +1,150 @@
+"""GPTQ: round one column after another, and let the columns that are still float make up for each error.
+
+The columns of a layer work together: if one is rounded a little too far up, its neighbours in the sum can lean the
+other way. How much each must move follows from H = XᵀX / n. With U the upper Cholesky factor of H⁻¹, rounding column j
+by an error e moves every later column k by ``-e / U[j, j] · U[j, k]``, which is the best that can be done about it.
+
+Source: GPTQ, https://arxiv.org/abs/2210.17323, section 3.3 and algorithm 1.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from tqdm import tqdm
+
+from ..errors import QuantizationError
+from ..grids import Grid, Snapped, Target, restore, snap
+from ..model import MiniGPT
+from .inputs import LINEARS, calibration_tokens, linears_of, output_error, set_weight, weight_of
+from .rounding import clip as clip_weights
+from .rounding import nearest, target_of, with_integers
+
+DAMPING = 0.01  # of the mean diagonal of H
+BLOCK = 128  # columns; later ones are moved once a block
+
+
+def gptq(
+    model: MiniGPT,
+    tokens: np.ndarray | None = None,
+    target: str | Target = "Q4_1",
+    *,
+    damping: float = DAMPING,
+    act_order: bool = True,
+    clip: bool = False,
+    progress: bool | None = None,
+) -> MiniGPT:
+    """A frozen copy with every linear layer rounded, each for the inputs that the rounded layers before it give.
+
+    tokens: (n, length) int64, from the training text by default. ``act_order`` rounds the columns with the largest
+    activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
+    the target's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
+    text is worse than with plain rounding: a row that would be is rounded to nearest. ``progress=None`` shows a bar on
+    a terminal only.
+
+    Raises ``QuantizationError`` for tokens that are no windows, for what the target cannot hold, and for a Hessian that
+    is not positive definite after damping.
+    """
+    target = target_of(target)
+    twin = copy.deepcopy(model).eval()
+    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
+    off = None if progress is None else not progress
+    chosen = {}
+    walk = tqdm(linears_of(twin, tokens), "GPTQ", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
+    for name, linear, seen in walk:
+        try:
+            found = gptq_layer(weight_of(linear), seen.hessian, target, damping=damping, act_order=act_order, clip=clip)
+        except QuantizationError as error:
+            raise QuantizationError(f"{name}: {error}") from None
+        set_weight(linear, restore(*found))  # the next layers see what rounding has done
+        chosen[name] = found
+    return with_integers(twin, chosen, target)
+
+
+def gptq_layer(
+    w: np.ndarray,
+    hessian: np.ndarray,
+    target: Target,
+    *,
+    damping: float = DAMPING,
+    act_order: bool = True,
+    clip: bool = False,
+) -> Snapped:
+    """Integers and grid for one matrix: w (out, in) float32, hessian (in, in) float64, not damped.
+
+    Without ``act_order`` the grid of a group is fitted when its first column is reached, to weights that have moved
+    already. With it the columns of a group are rounded at different times, so all grids are fitted beforehand: which
+    column belongs to which group never changes. A dead column, whose input is always 0, is rounded to nearest.
+    """
+    plain = nearest(w, target)
+    size = target.group_size or w.shape[1]
+    fitted = (lambda v, h: target.fit(clip_weights(v, h, target))) if clip else (lambda v, _: target.fit(v))
+    grid = Grid(plain.grid.scale.copy(), plain.grid.minimum.copy(), plain.grid.low, plain.grid.high)
+    early = act_order or size == w.shape[1]
+    if early:
+        grid = fitted(w, hessian)
+    order = np.argsort(-np.diag(hessian), kind="stable") if act_order else np.arange(w.shape[1])
+    factor = cholesky_of_inverse(damped(hessian, damping)[np.ix_(order, order)])
+    left, q = w.astype(np.float64), np.empty(w.shape, np.int16)  # left: what is still to be rounded
+    for start in range(0, w.shape[1], BLOCK):
+        columns = order[start : start + BLOCK]
+        u = factor[start : start + BLOCK, start : start + BLOCK]
+        scaled = np.empty((len(w), len(columns)))  # error / U[j, j] of each column
+        for i, column in enumerate(columns):
+            group = column // size
+            if not early and column % size == 0:
+                span = slice(column, column + size)
+                part = fitted(left[:, span].astype(np.float32), hessian[span, span])
+                grid.scale[:, group], grid.minimum[:, group] = part.scale[:, 0], part.minimum[:, 0]
+            own = Grid(grid.scale[:, group, None], grid.minimum[:, group, None], grid.low, grid.high)
+            q[:, column] = snap(left[:, column, None].astype(np.float32), own)[:, 0]
+            restored = own.scale[:, 0].astype(np.float64) * q[:, column] + own.minimum[:, 0]
+            scaled[:, i] = (left[:, column] - restored) / u[i, i]
+            left[:, columns[i + 1 :]] -= np.outer(scaled[:, i], u[i, i + 1 :])
+        left[:, order[start + BLOCK :]] -= scaled @ factor[start : start + BLOCK, start + BLOCK :]
+    return _never_worse(Snapped(q, grid), plain, w, hessian)
+
+
+def damped(hessian: np.ndarray, damping: float = DAMPING) -> np.ndarray:
+    """H with ``damping`` × its mean diagonal added to the diagonal; a dead column gets the mean diagonal itself.
+
+    >>> damped(np.array([[3.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 0.0]]), 0.5)
+    array([[4., 1., 0.],
+           [1., 4., 0.],
+           [0., 0., 3.]])
+    """
+    h, diagonal = hessian.astype(np.float64), np.diag(hessian)
+    level = diagonal.mean() or 1.0  # all columns dead: any diagonal will do
+    np.fill_diagonal(h, np.where(diagonal == 0, level, diagonal) + damping * level)
+    return h
+
+
+def cholesky_of_inverse(hessian: np.ndarray) -> np.ndarray:
+    """The upper triangular U with ``Uᵀ U = H⁻¹``: (in, in) float64.
+
+    Raises ``QuantizationError`` if H is not positive definite.
+
+    >>> cholesky_of_inverse(np.array([[0.25, 0.0], [0.0, 1.0]]))
+    array([[2., 0.],
+           [0., 1.]])
+    """
+    try:
+        lower = np.linalg.cholesky(hessian[::-1, ::-1])  # of H backwards, so that its inverse comes out upper
+        return np.linalg.inv(lower)[::-1, ::-1]
+    except np.linalg.LinAlgError:
+        smallest = np.linalg.eigvalsh(hessian)[0] if np.isfinite(hessian).all() else np.nan
+        raise QuantizationError(
+            f"the Hessian of {len(hessian)} columns is not positive definite (its smallest eigenvalue is "
+            f"{smallest:.2g}): some columns always move together on the calibration text; use more damping (0.01 is "
+            "usual), or more text"
+        ) from None
+
+
+def _never_worse(found: Snapped, plain: Snapped, w: np.ndarray, hessian: np.ndarray) -> Snapped:
+    """Row by row the better of two roundings, by the output error on the calibration text."""
+    errors = [output_error(restore(*snapped) - w, hessian) for snapped in (found, plain)]
+    keep = (errors[0] <= errors[1])[:, None]  # (out, 1); false for NaN too
+    pick = lambda a, b: np.where(keep, a, b)  # noqa: E731
+    grid = Grid(pick(found.grid.scale, plain.grid.scale), pick(found.grid.minimum, plain.grid.minimum), *plain.grid[2:])
+    return Snapped(pick(found.q, plain.q), grid)

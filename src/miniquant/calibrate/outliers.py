@@ -1,0 +1,39 @@
+"""Plant activation outliers in a model without changing what it computes.
+
+In large language models a few channels carry activations many times larger than the rest, which is what AWQ and
+SmoothQuant were made for. A model as small as MiniGPT has none, so here they are planted, and everything that is
+measured on such a model says so. The trick is a fold backwards: gain and bias of some channels of a LayerNorm times a
+factor, the columns of the next layer divided by it. With a power of two as factor nothing is rounded, and the logits of
+the float model stay the same to the bit.
+
+Source: LLM.int8(), https://arxiv.org/abs/2208.07339, section 4, on where real models have them.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from ..errors import QuantizationError
+from ..model import MiniGPT
+from .folding import fold_into_norm
+
+CHANNELS, FACTOR = 5, 32.0
+
+
+def plant_outliers(model: MiniGPT, channels: int = CHANNELS, factor: float = FACTOR, seed: int = 0) -> MiniGPT:
+    """A copy of the model with planted outliers: ``channels`` channels of every block's LayerNorms times ``factor``.
+
+    Raises ``QuantizationError`` for more channels than there are, or a factor that is not above 0.
+    """
+    width = model.config.d_model
+    if not 0 <= channels <= width or not 0 < factor < np.inf:
+        raise QuantizationError(f"{channels} of {width} channels times {factor:g} is nothing to plant")
+    twin, random = copy.deepcopy(model), np.random.default_rng(seed)
+    for block in twin.layers:
+        for norm, linear in ((block.ln1, block.attn.qkv), (block.ln2, block.mlp.fc1)):
+            scale = np.ones(width, np.float32)
+            scale[random.choice(width, channels, replace=False)] = 1 / factor  # dividing by it makes them larger
+            fold_into_norm(norm, linear, scale)
+    return twin.eval()

@@ -1,0 +1,72 @@
+"""SmoothQuant: share the difficulty between activations and weights, so that both can be rounded to eight bits.
+
+Weights are easy to round to eight bits, and activations are too, unless a few channels are many times larger than the
+rest and set the scale of the whole token. Dividing those channels and multiplying their columns of weights moves the
+difficulty to where there is room for it: ``s = max(abs(x))^a / max(abs(w))^(1 - a)``, with a = 0.5 half of it.
+
+Source: SmoothQuant, https://arxiv.org/abs/2211.10438, equation 4.
+"""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+from tqdm import tqdm
+
+from ..errors import QuantizationError
+from ..grids import TARGETS
+from ..model import MiniGPT
+from ..quantizer import ModelQuantizer
+from ..spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
+from .folding import fold_of
+from .inputs import LINEARS, calibration_tokens, linears_of, weight_of
+
+STRENGTH = 0.5
+
+
+def smoothquant(
+    model: MiniGPT, tokens: np.ndarray | None = None, strength: float = STRENGTH, *, progress: bool | None = None
+) -> MiniGPT:
+    """A copy of the model that computes the same, with the channels of its activations nearer to each other in size.
+
+    tokens: (n, length) int64, from the training text by default; strength: 0 leaves the difficulty to the activations,
+    1 gives all of it to the weights. ``progress=None`` shows a bar on a terminal only.
+
+    Raises ``QuantizationError`` for tokens that are no windows, or a strength that is not from 0 to 1.
+    """
+    if not 0 <= strength <= 1:
+        raise QuantizationError(f"the migration strength is from 0 to 1, not {strength}; 0.5 shares alike")
+    twin = copy.deepcopy(model).eval()
+    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
+    off = None if progress is None else not progress
+    walk = tqdm(linears_of(twin, tokens), "SmoothQuant", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
+    for name, linear, seen in walk:
+        if fold := fold_of(twin, name):
+            fold(smooth_scale(seen.largest, weight_of(linear), strength))
+    return twin
+
+
+def smooth_scale(largest: np.ndarray, w: np.ndarray, strength: float = STRENGTH) -> np.ndarray:
+    """What each channel is divided by: ``max(abs(x))^strength / max(abs(w))^(1 - strength)``.
+
+    largest: (in,) the largest abs(x), w: (out, in)   ->   (in,) float32; 1 where either is 0
+
+    >>> smooth_scale(np.array([16.0, 0.0]), np.array([[-1.0, 2.0], [0.25, 1.0]])).tolist()
+    [4.0, 1.0]
+    """
+    columns = np.abs(w).max(axis=0).astype(np.float64)  # (in,)
+    dead = (largest == 0) | (columns == 0)
+    scale = np.where(dead, 1, largest) ** strength / np.where(dead, 1, columns) ** (1 - strength)
+    return scale.astype(np.float32)
+
+
+def w8a8(model: MiniGPT) -> MiniGPT:
+    """A copy that rounds to eight bits what a linear layer multiplies: weights per row, activations per token.
+
+    Fake quantization: the numbers are those of the integers, the arithmetic is float32. Activations are rounded as they
+    come, each token with a scale of its own, so no calibration is needed for them.
+    """
+    tokens = QuantizationSpec(Dtype.int8, scale_type=ScaleType.float32, is_dynamic=True)
+    quantizer = ModelQuantizer(QuantizationConfig(TARGETS["int8"], tokens))
+    return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
