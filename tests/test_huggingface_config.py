@@ -72,7 +72,7 @@ BOTH = {
 }  # fmt: skip
 ONLY_LLAMA = {
     "no size": ({"hidden_size": ...}, "hidden_size: found None, expected a whole number above 0"),
-    "another activation": ({"hidden_act": "gelu"}, "hidden_act: found 'gelu'; this converter knows 'silu' or 'swish'"),
+    "another activation": ({"hidden_act": "gelu"}, "hidden_act: found 'gelu'; this converter knows 'silu' and 'swish'"),
     "yarn": ({"rope_parameters": YARN}, "rope_parameters: found the type 'yarn'; this converter knows default, linear"),
     "dynamic": (
         {"rope_parameters": ..., "rope_scaling": {"type": "dynamic", "factor": 2.0}},
@@ -114,7 +114,7 @@ ONLY_LLAMA = {
     "biases": ({"attention_bias": True}, "lacks 'model.layers.0.self_attn.k_proj.bias', .* and 1 more"),
 }  # fmt: skip
 ONLY_GPT2 = {
-    "another activation": ({"activation_function": "gelu"}, "activation_function: found 'gelu'; .* 'gelu_new' or"),
+    "another activation": ({"activation_function": "gelu"}, "activation_function: found 'gelu'; .* 'gelu_new' and"),
     "relu": ({"activation_function": "relu"}, "activation_function: found 'relu'"),
     "scores that are not scaled": ({"scale_attn_weights": False}, "scale_attn_weights: found False; .* knows True"),
     "scores scaled by the layer": (

@@ -99,8 +99,8 @@ class Config:
         """One of the values that llama.cpp computes in the same way."""
         value = self.get(key, default)
         if not any(type(value) is type(good) and value == good for good in known):
-            wanted = " or ".join(map(repr, known))
-            raise self.error(key, f"found {value!r:.80}; this converter knows {wanted}, and would give wrong answers")
+            wanted = " and ".join(map(repr, known))
+            raise self.error(key, f"found {value!r:.80}; this converter knows {wanted}, the rest would come out wrong")
         return value
 
     def check_all_read(self) -> None:
