@@ -18,7 +18,7 @@ from .lab13_zero import F32, TOP
 
 
 def zero_point_to_q4_1(q: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> bytes:
-    """The reference: q (n, 32) uint8, scale (n, 1) float32, zero point (n, 1) int32 -> n blocks of 20 bytes."""
+    """The reference: q (n, 32) uint8, scale (n, 1) float32, zero point (n, 1) int16 -> n blocks of 20 bytes."""
     minimum = (-scale * zero_point).astype(np.float16).astype(F32)
     raw = b""
     for row in range(len(q)):
@@ -50,7 +50,7 @@ RAMP = np.arange(32, dtype=np.uint8) % 16
 
 def _q4_1_cases(random: np.random.Generator) -> list[Case]:
     def case(q, scales, zeros):
-        return np.array(q, np.uint8), F32(np.float16(scales))[:, None], np.int32(zeros)[:, None]
+        return np.array(q, np.uint8), F32(np.float16(scales))[:, None], np.int16(zeros)[:, None]
 
     drawn = random.integers(0, 16, (6, 32)), np.abs(random.normal(0, 0.02, 6)), random.integers(0, 16, 6)
     return [

@@ -145,7 +145,7 @@ ROUND_WITH_MINIMUM = Exercise(
 
 
 def where_zero_lands(scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
-    """The reference: scale (n,) float32, zero point (n,) int32 -> (n,) float32."""
+    """The reference: scale (n,) float32, zero point (n,) int16 -> (n,) float32."""
     minimum = (-scale * zero_point).astype(np.float16).astype(F32)
     grid = Grid(scale[:, None], minimum[:, None], 0, TOP)
     return restore(zero_point[:, None].astype(np.int16), grid)[:, 0]
@@ -159,7 +159,7 @@ def zero_oracle(scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
 
 def _zero_cases(random: np.random.Generator) -> list[Case]:
     def case(scales, zeros):
-        return F32(np.float16(scales)), np.int32(zeros)
+        return F32(np.float16(scales)), np.int16(zeros)
 
     drawn = random.normal(0, 0.02, 40), random.integers(0, 16, 40)
     return [

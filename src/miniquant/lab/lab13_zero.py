@@ -18,9 +18,9 @@ _UINT4 = QuantizationSpec(Dtype.uint4, symmetric=False, scale_type=ScaleType.flo
 
 
 def affine_parameters(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The reference: w (n, 32) float32 -> scale (n, 1) float32, zero point (n, 1) int32."""
+    """The reference: w (n, 32) float32 -> scale (n, 1) float32, zero point (n, 1) int16."""
     scale, zero_point = _UINT4.affine(w)
-    return scale, zero_point
+    return scale, zero_point.astype(np.int16)
 
 
 def parameters_oracle(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -31,7 +31,7 @@ def parameters_oracle(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scale = nearest16(nearest32(nearest32(high - low) / TOP))
         scales.append([scale])
         zeros.append([max(0, min(TOP, round(nearest32(-low / scale)))) if scale else 0])
-    return np.array(scales, F32), np.array(zeros, np.int32)
+    return np.array(scales, F32), np.array(zeros, np.int16)
 
 
 def _filled(*first: float) -> list[float]:
@@ -60,12 +60,12 @@ def _parameters(w, zero=True, over=TOP, end=-1, rounding=np.rint, first=True, st
     step = scale if first else exact
     z = rounding({-1: -low, 1: high, 0: low}[end] / np.where(step == 0, F32(np.inf), step))
     z = np.clip(z, 0, TOP) if end else z
-    return (scale if stored else exact), z.astype(np.int32)
+    return (scale if stored else exact), z.astype(np.int16)
 
 
 def _symmetric(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     scale = (np.abs(w).max(axis=1, keepdims=True) / F32(7)).astype(np.float16).astype(F32)
-    return scale, np.full((len(w), 1), 8, np.int32)
+    return scale, np.full((len(w), 1), 8, np.int16)
 
 
 AFFINE_PARAMETERS = Exercise(
@@ -81,7 +81,7 @@ AFFINE_PARAMETERS = Exercise(
         "The range goes from `np.minimum(w.min(axis=1, keepdims=True), 0)` to the maximum, taken likewise. Its "
         "fifteenth part is the scale; round that to float16 at once, `.astype(np.float16).astype(np.float32)`.",
         "The zero point is how many steps zero lies above the low end: `np.rint(-low / scale)`, from 0 to 15, as "
-        "int32. Where the scale is 0, divide by infinity instead: `np.where(scale == 0, np.float32(np.inf), scale)`.",
+        "int16. Where the scale is 0, divide by infinity instead: `np.where(scale == 0, np.float32(np.inf), scale)`.",
     ),
     why="zero has an integer of its own, so a weight of 0 stays 0.",
     mistakes=(
@@ -177,11 +177,11 @@ def _column(*values: float, dtype: type = F32) -> np.ndarray:
 def _zero_point_cases(random: np.random.Generator) -> list[Case]:
     w = random.normal(0, 0.05, (20, 32)).astype(F32)
     return [
-        (F32([[-5, -1.2, 0, 2.4, 10]]), _column(1), _column(5, dtype=np.int32)),
-        (F32([[-2.5, -1.25, 0, 1.5, 4]]), _column(0.5), _column(5, dtype=np.int32)),
-        (F32([[-99, -6, 11, 99]]), _column(1), _column(5, dtype=np.int32)),  # beyond both ends
-        (F32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int32)),  # ties
-        (F32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int32)),
+        (F32([[-5, -1.2, 0, 2.4, 10]]), _column(1), _column(5, dtype=np.int16)),
+        (F32([[-2.5, -1.25, 0, 1.5, 4]]), _column(0.5), _column(5, dtype=np.int16)),
+        (F32([[-99, -6, 11, 99]]), _column(1), _column(5, dtype=np.int16)),  # beyond both ends
+        (F32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int16)),  # ties
+        (F32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int16)),
         (w, *parameters_oracle(w)),
     ]
 
@@ -213,8 +213,8 @@ ROUND_WITH_ZERO_POINT = Exercise(
     hints=(
         "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero "
         "point off again, and multiply.",
-        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. An int32 zero point "
-        "turns the result into float64, so end with `.astype(np.float32)`.",
+        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. The types "
+        "stay float32 by themselves.",
     ),
     why="this is what a quantizer with a zero point, such as Quark's or PyTorch's, computes with.",
     mistakes=(
