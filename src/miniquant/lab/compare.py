@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
@@ -12,6 +13,19 @@ import numpy as np
 from ..quantize import is_torch
 
 Fields = list[tuple[str, int, int]]  # (name, first byte, byte after the last)
+
+
+def one_after_another(sizes: Iterable[tuple[str, int]]) -> Fields:
+    """The fields of bytes whose parts follow each other without a gap, from (name, number of bytes) of each.
+
+    >>> one_after_another([("magic", 4), ("version", 2)])
+    [('magic', 0, 4), ('version', 4, 6)]
+    """
+    fields, at = [], 0
+    for name, size in sizes:
+        fields.append((name, at, at + size))
+        at += size
+    return fields
 
 
 @dataclass(frozen=True)

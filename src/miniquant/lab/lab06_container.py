@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from .. import gguf_io
-from .compare import Fields
+from .compare import Fields, one_after_another
 from .engine import Case, Exercise, Mistake
 
 # ---- header_bytes ----------------------------------------------------------------------------------------------------
@@ -139,12 +139,8 @@ def metadata_oracle(metadata: dict) -> bytes:
 
 def metadata_fields(metadata: dict) -> Fields:
     """A line each, the newline that separates it from the next included."""
-    fields, at = [], 0
-    for key, value in metadata.items():
-        end = at + len(f"{key}={value}".encode()) + 1
-        fields.append((f"the line of {key!r}", at, end))
-        at = end
-    return fields
+    lines = metadata.items()
+    return one_after_another((f"the line of {key!r}", len(f"{key}={value}".encode()) + 1) for key, value in lines)
 
 
 def _metadata_cases(random: np.random.Generator) -> list[Case]:

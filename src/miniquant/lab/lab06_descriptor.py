@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from .. import gguf_io
-from .compare import Fields
+from .compare import Fields, one_after_another
 from .engine import Case, Exercise, Mistake
 from .lab06_container import by_digits
 
@@ -32,11 +32,7 @@ def descriptor_fields(name: str, dims: tuple, dtype: int, offset: int) -> Fields
     """The fields of one descriptor, in order."""
     sizes = [("name_len", 2), ("name", len(name.encode())), ("n_dims", 1)]
     sizes += [(f"dims[{i}]", 4) for i in range(len(dims))] + [("dtype", 1), ("offset", 8)]
-    fields, at = [], 0
-    for field, size in sizes:
-        fields.append((field, at, at + size))
-        at += size
-    return fields
+    return one_after_another(sizes)
 
 
 def _descriptor_cases(random: np.random.Generator) -> list[Case]:

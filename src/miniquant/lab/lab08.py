@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import verify
-from . import lab08_layer_mistakes, lab08_mistakes, observed
+from . import lab08_layer_mistakes, lab08_mistakes, lab08_rounding_mistakes, observed
 from .by_hand import nearest16
 from .engine import Case, Exercise, Finding
 from .lab08_toys import TOYS, settled, toy, toy_outputs
@@ -329,7 +329,7 @@ LATE_ROUNDING_ERROR = Exercise(
         "row; multiply `values.astype(np.float64)` by it, and do the same with the unrounded scale.",
     ),
     why="this is the whole gap between 'verified to the bit' and 'fails both limits', and two lines in order close it.",
-    mistakes=lab08_mistakes.LATE_ROUNDING_ERROR,
+    mistakes=lab08_rounding_mistakes.LATE_ROUNDING_ERROR,
     tolerance=1e-8,
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .lab11_container import GGUF_HEADER, GGUF_STRING, KEY_VALUE
+from .lab11_container import GGUF_HEADER, GGUF_STRING
+from .lab11_key_value import KEY_VALUE
 from .lab11_q4 import DECODE_Q4_0, ENCODE_Q4_0
 from .lab11_q8 import ENCODE_Q8_0
 from .lab11_tensors import ALIGNED_OFFSETS, TENSOR_INFO

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..export import GGUFQuantization, ModelMetadata, ModelWeights, gguf_metadata
-from . import lab12_mistakes
+from . import lab12_bits_mistakes, lab12_mistakes
 from .engine import Case, Exercise
 
 # ---- magic_and_version -----------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ SIZES_FALL = Exercise(
         'Python chains comparisons: `a < b < c`; look each size up by its name, such as `sizes["Q4_0"]`.',
     ),
     why="equal sizes count as a counter-example, and they are the ones that falsify the claim in a moment.",
-    mistakes=lab12_mistakes.SIZES_FALL,
+    mistakes=lab12_bits_mistakes.SIZES_FALL,
 )
 
 # ---- bits_survive ----------------------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ BITS_SURVIVE = Exercise(
         "Compare the two `dtype`s, the two `shape`s, and what `tobytes()` gives for each array.",
     ),
     why="bits have no exceptions, so your claim covers NaN, which the document leaves out.",
-    mistakes=lab12_mistakes.BITS_SURVIVE,
+    mistakes=lab12_bits_mistakes.BITS_SURVIVE,
 )
 
 EXERCISES = [MAGIC_AND_VERSION, EXPECTED_KEYS, NAMES_IN_ORDER, SIZES_FALL, BITS_SURVIVE]
