@@ -63,11 +63,12 @@ def resident() -> int:
 
 def _run(path: str, way: str, n: int) -> Memory:
     from . import runtime
-    from .kernels import KERNELS, warm
+    from .kernels import warm
+    from .layout import BumpType
 
-    warm(KERNELS)
     with open_bump(path) as file:  # everything that reading brings along is there once before the first look
         size, first = file.n_bytes, file.config.bos or 0
+        warm([*(tensor.dtype for tensor in file.tensors.values()), BumpType.FP32])
     before, found = resident(), []
     with runtime.Runtime(path) as model:
         if way == "dequantized first":
