@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import signal
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from fuzz import __main__ as command
-from fuzz import probe
+from fuzz import probe, report
 from fuzz.mutate import INJURIES, MOST, mutated
 from fuzz.readers import READERS, Reader
 from miniquant.errors import FormatError
@@ -172,7 +173,7 @@ def test_the_command_counts_and_records(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
     assert command.main(["--reader", "gguf-lite", "--files", "300", "--seed", "3", "--record"]) == 0
     assert "300 files" in capsys.readouterr().out
-    found = command.json.loads((tmp_path / "results.json").read_text())
+    found = json.loads((tmp_path / "results.json").read_text())
     assert found["mutated"]["gguf-lite"]["files"] == 300
     assert found["mutated"]["gguf-lite"]["findings"] == []
     assert found["limits"] == {"seconds": 1.0, "memory": 64 << 20}
@@ -187,3 +188,23 @@ def test_without_atheris_the_files_are_damaged_without_its_guidance(monkeypatch,
 def test_a_damaged_file_can_be_shown(capfdbinary):
     assert command.main(["--reader", "gguf", "--show", "5", "--seed", "2"]) == 0
     assert capfdbinary.readouterr().out == probe.file_number("gguf", 2, 5)
+
+
+# ---- what was run ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_security_says_what_was_recorded():
+    results = json.loads(command.RESULTS.read_text("utf-8"))
+    page = report.SECURITY.read_text("utf-8")
+    assert page == report.rendered(page, results)
+
+
+def test_a_million_files_were_read_by_each_reader_without_a_finding():
+    results = json.loads(command.RESULTS.read_text("utf-8"))
+    assert results["limits"] == {"seconds": probe.SECONDS, "memory": probe.MEMORY}
+    for name in ("gguf-lite", "gguf", "bump"):
+        found = results["mutated"][name]
+        assert found["files"] >= 1_000_000
+        assert found["findings"] == []
+        assert found["worst_seconds"] < probe.SECONDS
+        assert 0 < found["worst_memory"] < probe.MEMORY

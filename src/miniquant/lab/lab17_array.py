@@ -88,13 +88,14 @@ def _array(
     outside: Any = lambda count, width, left: count * width > left,
     *,
     first: bool = False,
+    honest: bool = False,
     head: int = 12,
     known: Any = SCALARS,
     unknown: type[Exception] = FormatError,
     ask: Any = lambda count, width: count * width,
 ) -> tuple[bytes, int]:
     """Right unless told otherwise; each switch is a mistake."""
-    if at + head > len(data):
+    if at + head > len(data) and not honest:
         raise FormatError("refused")
     kind, count = struct.unpack_from("<IQ", data, at)
     if kind not in known:
@@ -134,6 +135,22 @@ READ_ARRAY = Exercise(
             partial(_array, first=True),
             "Memory was asked for first and the count looked at afterwards: the refusal comes when the harm is done.",
             "Move `machine.allocate` behind the last check.",
+            "memory was asked for before the count was checked",
+        ),
+        Mistake(
+            "every file taken for honest",
+            partial(_array, outside=lambda count, width, left: False, honest=True, unknown=KeyError),
+            "This reads every honest file, and believes the others: memory is asked for as the count says, and what is "
+            "not there or not known is `struct.error` or `KeyError`.",
+            "Check the twelve bytes, the type and the size first; each is a `FormatError`.",
+            "struct.error, KeyError, and memory that nobody has",
+        ),
+        Mistake(
+            "the last check after the allocation",
+            partial(_array, first=True, honest=True, unknown=KeyError),
+            "Memory was asked for before the count was held against the file, and `struct.error` and `KeyError` come "
+            "out besides.",
+            "Move `machine.allocate` behind the last check, and begin with the twelve bytes and the type.",
             "memory was asked for before the count was checked",
         ),
         Mistake(

@@ -19,13 +19,13 @@ Reader = Callable[[bytes, Machine], object]
 class Found:
     """What came of some thousand damaged files: how many were read and refused, and of each harm the count and a file.
 
-    ``first`` maps a kind of harm to (the damaged file, the sentence).
+    ``first`` maps a kind of harm to (the damaged file, the valid one that it was made from, the sentence).
     """
 
     read: int = 0
     refused: int = 0
     harms: dict[str, int] = field(default_factory=dict)
-    first: dict[str, tuple[bytes, str]] = field(default_factory=dict)
+    first: dict[str, tuple[bytes, bytes, str]] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         total = self.read + self.refused + sum(self.harms.values())
@@ -77,21 +77,21 @@ def fuzz(reader: Reader, valid: list[bytes], files: int) -> Found:
     """Hand a reader so many damaged files, each with a machine of its own; anything but ``FormatError`` is a harm."""
     found, known = Found(), [places(data) for data in valid]
     for seed in range(files):
-        which = seed % len(valid)
-        data = damaged(valid[which], *known[which], seed)
+        original = valid[seed % len(valid)]
+        data = damaged(original, *known[seed % len(valid)], seed)
         try:
             reader(data, Machine())
         except FormatError:
             found.refused += 1
         except Harm as harm:
-            _note(found, harm.kind, data, str(harm))
+            _note(found, harm.kind, (data, original, str(harm)))
         except Exception as error:
-            _note(found, f"crash: {type(error).__name__}", data, f"{type(error).__name__}: {error}")
+            _note(found, f"crash: {type(error).__name__}", (data, original, f"{type(error).__name__}: {error}"))
         else:
             found.read += 1
     return found
 
 
-def _note(found: Found, kind: str, data: bytes, sentence: str) -> None:
+def _note(found: Found, kind: str, example: tuple[bytes, bytes, str]) -> None:
     found.harms[kind] = found.harms.get(kind, 0) + 1
-    found.first.setdefault(kind, (data, sentence))
+    found.first.setdefault(kind, example)

@@ -67,7 +67,7 @@ BOUNDED_COUNT = Exercise(
     oracle=bounded_count_oracle,
     cases=_count_cases,
     hints=(
-        "Before you allocate or loop: how many bytes would `count` entries take at the very least?",
+        "Before you allocate or loop, ask how many bytes `count` entries take at the very least.",
         "`if count * smallest > left: raise FormatError(...)`, then `return count`. Python's integers do not wrap "
         "around; in C you would compare `count` with `left / smallest` instead.",
     ),

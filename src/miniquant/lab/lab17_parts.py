@@ -101,6 +101,14 @@ READ_DIMS = Exercise(
     why="a table with room for four dims holds four, whatever the file would like.",
     mistakes=(
         Mistake(
+            "every file taken for honest",
+            partial(_dims, most=2**32, leak=True),
+            "This reads every honest file, and believes the others: any number of dims, and `struct.error` where they "
+            "are not there.",
+            "Check the four bytes, then the limit, then the bytes of the dims; each is a `FormatError`.",
+            "struct.error, and more than four dims",
+        ),
+        Mistake(
             "no limit",
             partial(_dims, most=2**32),
             "As many dims are read as the file says; a reader that keeps them in a row of four writes over what "
@@ -228,6 +236,13 @@ DATA_START = Exercise(
     ),
     why="a division by a number from a file is a question that the file may answer with 0.",
     mistakes=(
+        Mistake(
+            "every file taken for honest",
+            partial(_start, bad=lambda a: False, outside=lambda start, size: False),
+            "This rounds up, and believes everything: an alignment of 0 or 24, and data behind the end.",
+            "Refuse what is no power of two, then a start that is more than `file_size`.",
+            "ZeroDivisionError, and 48 for an alignment of 24",
+        ),
         Mistake(
             "divided by zero",
             partial(_start, bad=lambda a: a & (a - 1) if a else 0),

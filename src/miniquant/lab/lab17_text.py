@@ -102,6 +102,14 @@ SAFE_STRING = Exercise(
     why="every name, key and token of a GGUF file comes through this function.",
     mistakes=(
         Mistake(
+            "every file taken for honest",
+            partial(_string, outside=lambda data, at, length: False, unpack_first=True, leak=True),
+            "This reads every honest file, and believes the others: what is not there is `struct`'s error or a slice "
+            "that is too short, what is no text is `UnicodeDecodeError`.",
+            "Ask for the eight bytes, then for the length, then catch the decoder's error; each is a `FormatError`.",
+            "struct.error, UnicodeDecodeError, and texts that are too short",
+        ),
+        Mistake(
             "the slice forgives",
             partial(_string, outside=lambda data, at, length: False),
             "A slice that reaches beyond the end gives what there is and no error, so a lie about the length is taken.",
