@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from .errors import SchemeError
+from .errors import FormatError, SchemeError
 from .gguf import GGMLType, RawTensor, write_gguf
 from .grids import Grid, Snapped, Target, encode_grid
+from .quantize import to_numpy
 from .quantizer import quantized_layers
 from .spec import Dtype, QScheme, QuantizationSpec, ScaleType, differences
 
@@ -110,63 +111,126 @@ class ModelExporter:
 
         ``model``: frozen; its quantized layers keep their integers and scales. Linear layers that are not quantized
         stay F32, like norms and biases.
-        ``model_dir``: the folder with the model's ``tokenizer.json``.
-        ``model_type``: ``"minigpt"`` or ``"gpt2"``, two names for the architecture that llama.cpp calls gpt2.
-        ``embedding``: the type of the token embedding, which is the output head as well; by default the layers' type,
-        and Q8_0 where that has 4 bits.
+        ``model_dir``: the folder that the model came from: ``tokenizer.json``, and for a Llama ``config.json``.
+        ``model_type``: ``"minigpt"`` or ``"gpt2"`` for a MiniGPT, ``"llama"`` for ``LlamaForCausalLM`` of transformers.
+        ``embedding``: the type of the token embedding and of an output head that is not quantized; by default the
+        layers' type, and Q8_0 where that has 4 bits.
 
         Raises ``SchemeError`` for a model that is not frozen, a specification without a GGUF type, inputs that are
         rounded (a file holds weights only), an unknown model type or a folder without a tokenizer, before anything is
-        written; and whatever ``write_gguf`` raises.
+        written; ``FormatError`` for a folder that describes another model; and whatever ``write_gguf`` raises.
         """
-        from .gguf.convert import gguf_metadata, gguf_name, gguf_types
-        from .model import MiniGPT
-
-        if model_type not in ("minigpt", "gpt2") or not isinstance(model, MiniGPT):
-            raise SchemeError(
-                f"no rule for a {type(model).__name__} as {model_type!r}; there is MiniGPT as 'minigpt' or 'gpt2'"
-            )
-        kinds = _kinds(model)
-        tokenizer = _tokenizer(Path(model_dir))
-        main = Counter(kinds.values()).most_common(1)[0][0].name
-        types = gguf_types(model, main, embedding)
-        metadata = gguf_metadata(model, tokenizer, main)
-        layers, tensors = quantized_layers(model), {}
-        for name, w in model.state_dict().items():
-            owner, _, part = name.rpartition(".")
-            if part == "weight" and owner in kinds:
-                raw = blocks(layers[owner].frozen, kinds[owner])
-                tensors[gguf_name(name)] = RawTensor(raw, kinds[owner], tuple(w.shape))
-            else:
-                tensors[gguf_name(name)] = (w.detach(), types[name] if owner == "tok_emb" else "F32")
+        make = _MODELS.get((type(model).__name__, model_type))
+        if make is None:
+            known = ", ".join(f"{name} as {kind!r}" for name, kind in _MODELS)
+            raise SchemeError(f"no rule for {type(model).__name__} as {model_type!r}; there are {known}")
+        layers = _Layers(model)
+        tensors, metadata = make(model, Path(model_dir), layers, embedding)
         path = self.export_dir / f"{model_type}.gguf"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_gguf(path, tensors, metadata)
         return path
 
 
-def _kinds(model: nn.Module) -> dict[str, GGMLType]:
-    """The GGUF type of every quantized layer, once it is certain that the model can be exported."""
-    layers = quantized_layers(model)
-    if not layers:
-        raise SchemeError("nothing in this model is quantized; call ModelQuantizer(...).quantize_model, then freeze")
-    thawed = [name for name, layer in layers.items() if layer.frozen is None]
-    if thawed:
-        raise SchemeError(
-            f"{thawed[0]!r} still rounds float weights at every call; freeze it first, and export what freeze returns"
+class _Layers:
+    """The quantized layers of a model and their GGUF types, once it is certain that all of them can be exported."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.layers = quantized_layers(model)
+        if not self.layers:
+            raise SchemeError(
+                "nothing in this model is quantized; call ModelQuantizer(...).quantize_model, then freeze"
+            )
+        thawed = [name for name, layer in self.layers.items() if layer.frozen is None]
+        if thawed:
+            raise SchemeError(
+                f"{thawed[0]!r} still rounds float weights at every call; freeze it first, and export what freeze "
+                "returns"
+            )
+        if any(layer.input is not None for layer in self.layers.values()):
+            raise SchemeError(
+                "a GGUF file holds weights only, and this model rounds the inputs of its layers too; llama.cpp rounds "
+                "them by itself, so quantize without an input specification"
+            )
+        self.kinds = {}
+        for name, layer in self.layers.items():
+            try:
+                self.kinds[name] = gguf_type(layer.rule)
+            except SchemeError as error:
+                raise SchemeError(f"{name!r}: {error}") from None
+        self.main = Counter(self.kinds.values()).most_common(1)[0][0].name
+
+    def tensor(self, name: str, w: Any, otherwise: str, order: np.ndarray | None = None) -> Any:
+        """What to write for a parameter: the blocks of a quantized layer, or the weights and the type ``otherwise``.
+
+        ``order``: for every row of the file, the row of the model.
+        """
+        rows = slice(None) if order is None else order
+        owner, _, part = name.rpartition(".")
+        if part != "weight" or owner not in self.kinds:
+            return to_numpy(w)[rows], otherwise
+        (q, grid), kind = self.layers[owner].frozen, self.kinds[owner]
+        turned = Snapped(q[rows], grid._replace(scale=grid.scale[rows], minimum=grid.minimum[rows]))
+        return RawTensor(blocks(turned, kind), kind, q.shape)
+
+
+Tensors = tuple[dict[str, Any], dict[str, Any]]  # and metadata
+
+
+def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
+    from .gguf.convert import gguf_metadata, gguf_name, gguf_types
+
+    metadata = gguf_metadata(model, _tokenizer(folder), layers.main)
+    head = gguf_types(model, layers.main, embedding)["tok_emb.weight"]
+    tensors = {
+        gguf_name(name): layers.tensor(name, w, head if name == "tok_emb.weight" else "F32")
+        for name, w in model.state_dict().items()
+    }
+    return tensors, metadata
+
+
+def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
+    from .gguf.convert import FILE_TYPES, QUANTIZATION_VERSION, head_type
+    from .gguf.hf_llama import rope_order
+    from .gguf.hf_tokenizer import tokenizer_metadata
+    from .gguf.huggingface import places_of, read_recipe
+
+    recipe, config = read_recipe(folder)
+    state, tensors = model.state_dict(), {}
+    head = embedding or head_type(layers.main)
+    for row in places_of(recipe):
+        w = state.get(row.theirs)
+        if w is None or tuple(w.shape) != row.shape:
+            found = "none" if w is None else str(tuple(w.shape))
+            raise FormatError(
+                f"it makes {row.theirs!r} a tensor of shape {row.shape}, and the model has {found}; "
+                "pass the folder that the model came from",
+                path=config.path,
+            )
+        order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
+        is_head = row.ours in ("token_embd.weight", "output.weight")
+        tensors[row.ours] = layers.tensor(row.theirs, w, head if is_head else "F32", order)
+    extra = state.keys() - {row.theirs for row in places_of(recipe)} - ({"lm_head.weight"} if recipe.tied else set())
+    if extra:
+        raise FormatError(
+            f"the model holds {min(extra)!r}, which has no place in what it describes; "
+            "pass the folder that the model came from",
+            path=config.path,
         )
-    if any(layer.input is not None for layer in layers.values()):
-        raise SchemeError(
-            "a GGUF file holds weights only, and this model rounds the inputs of its layers too; llama.cpp rounds them "
-            "by itself, so quantize without an input specification"
-        )
-    kinds = {}
-    for name, layer in layers.items():
-        try:
-            kinds[name] = gguf_type(layer.rule)
-        except SchemeError as error:
-            raise SchemeError(f"{name!r}: {error}") from None
-    return kinds
+    metadata = recipe.metadata | {
+        "general.name": folder.resolve().name or "model",
+        "general.file_type": FILE_TYPES[layers.main],
+        "general.quantization_version": QUANTIZATION_VERSION,
+        **tokenizer_metadata(folder, config, recipe.vocabulary),
+    }
+    return tensors | recipe.added(), metadata
+
+
+_MODELS = {
+    ("MiniGPT", "minigpt"): _minigpt,
+    ("MiniGPT", "gpt2"): _minigpt,
+    ("LlamaForCausalLM", "llama"): _llama,
+}
 
 
 def _tokenizer(folder: Path) -> Any:

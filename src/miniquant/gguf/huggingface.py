@@ -95,6 +95,14 @@ def read_recipe(folder: Path) -> tuple[Recipe, Config]:
     return recipe, config
 
 
+def places_of(recipe: Recipe) -> list[Row]:
+    """Every tensor that the file will have from the checkpoint, layer by layer; not the head, where it is tied."""
+    rows = [row for row in recipe.whole if not (recipe.tied and row.ours == "output.weight")]
+    for n in range(recipe.layers):
+        rows += [row._replace(theirs=row.theirs.format(n), ours=row.ours.format(n)) for row in recipe.layer]
+    return rows
+
+
 def match(
     recipe: Recipe, stored: Mapping[str, Stored], config: Config, folder: Path
 ) -> tuple[list[tuple[Row, Stored]], dict[str, str]]:
@@ -109,14 +117,12 @@ def match(
             raise FormatError(f"{short!r} stands there with and without {recipe.prefix!r}", path=where.path)
         found[short] = where
     skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
-    expected = [row for row in recipe.whole if not (recipe.tied and row.ours == "output.weight")]
     if recipe.layers > len(found):  # before anything of that size is built
         raise config.error(
             "num_hidden_layers" if recipe.metadata["general.architecture"] == "llama" else "n_layer",
             f"found {recipe.layers}, and {len(found)} tensors cannot make up as many layers",
         )
-    for n in range(recipe.layers):
-        expected += [row._replace(theirs=row.theirs.format(n), ours=row.ours.format(n)) for row in recipe.layer]
+    expected = places_of(recipe)
     if recipe.tied and "lm_head.weight" in found:
         embedding = recipe.whole[0].theirs
         _check_tied(found, embedding, config)
