@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import torch
 import transformers
@@ -14,6 +15,7 @@ from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, 
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from miniquant.corpus import held_out_documents
+from miniquant.gguf import read_gguf
 from miniquant.gguf.hf_tokenizer import PRE_TOKENIZERS
 
 transformers.logging.set_verbosity_error()
@@ -120,3 +122,45 @@ def edit(path: Path, **changes: Any) -> None:
     """Change keys of a JSON file; ``...`` takes a key out."""
     found = json.loads(path.read_text("utf-8")) | changes
     path.write_text(json.dumps({key: value for key, value in found.items() if value is not ...}), "utf-8")
+
+
+# ---- from a folder's weights to a file's and back, by hand and by the official names ---------------------------------
+
+
+def by_hand(name, w, config):
+    """A checkpoint's tensor as the GGUF file has it: transposed, or the rows of each head paired up one by one."""
+    if config.model_type == "gpt2":
+        return w.T if w.ndim == 2 and ".h." in name and not name.endswith("wte.weight") else w
+    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(name.split(".")[-2])
+    if heads is None:
+        return w
+    width = len(w) // heads
+    rows = [w[h * width + i + second] for h in range(heads) for i in range(width // 2) for second in (0, width // 2)]
+    return np.stack(rows)
+
+
+def official_names(config):
+    arch = gguf.MODEL_ARCH.LLAMA if config.model_type == "llama" else gguf.MODEL_ARCH.GPT2
+    table = gguf.get_tensor_name_map(arch, config.num_hidden_layers)
+    return lambda name: f"{table.get_name(name.rpartition('.')[0])}.{name.rpartition('.')[2]}"
+
+
+def checkpoint(model):
+    """The weights by the names that a folder has; a tied head only once."""
+    tied = model.config.tie_word_embeddings
+    return {n: w.numpy() for n, w in model.state_dict().items() if not (tied and n == "lm_head.weight")}
+
+
+def as_the_file_has_it(model, path):
+    """The model with the weights that the GGUF file holds, put back in place by hand."""
+    official, config = official_names(model.config), model.config
+    with read_gguf(path) as file, torch.no_grad():
+        for name, w in model.state_dict().items():
+            if config.tie_word_embeddings and name == "lm_head.weight":
+                continue
+            stored = file.tensor(official(name))
+            place = np.arange(w.numel()).reshape(w.shape)  # where each number of the file belongs
+            back = np.empty(w.numel(), np.float32)
+            back[by_hand(name, place, config).reshape(-1)] = stored.reshape(-1)
+            w.copy_(torch.from_numpy(back.reshape(w.shape)))
+    return model

@@ -13,7 +13,19 @@ import gguf
 import numpy as np
 import pytest
 import torch
-from hf_models import TEXTS, edit, greedy, logits, make_tokenizer, save_gpt2, save_llama
+from hf_models import (
+    TEXTS,
+    as_the_file_has_it,
+    by_hand,
+    checkpoint,
+    edit,
+    greedy,
+    logits,
+    make_tokenizer,
+    official_names,
+    save_gpt2,
+    save_llama,
+)
 from safetensors.torch import load_file, save_file
 
 from miniquant.gguf import GGMLType, huggingface, read_gguf
@@ -54,45 +66,6 @@ IDS = make_tokenizer().encode(TEXTS[2] + TEXTS[0]).ids
 def in_llamacpp(path, float32_cache=True):
     with LlamaCpp(path, float32_cache=float32_cache) as llama:
         return llama.logits(IDS)
-
-
-def by_hand(name, w, config):
-    """A checkpoint's tensor as the GGUF file has it: transposed, or the rows of each head paired up one by one."""
-    if config.model_type == "gpt2":
-        return w.T if w.ndim == 2 and ".h." in name and not name.endswith("wte.weight") else w
-    heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(name.split(".")[-2])
-    if heads is None:
-        return w
-    width = len(w) // heads
-    rows = [w[h * width + i + second] for h in range(heads) for i in range(width // 2) for second in (0, width // 2)]
-    return np.stack(rows)
-
-
-def official_names(config):
-    arch = gguf.MODEL_ARCH.LLAMA if config.model_type == "llama" else gguf.MODEL_ARCH.GPT2
-    table = gguf.get_tensor_name_map(arch, config.num_hidden_layers)
-    return lambda name: f"{table.get_name(name.rpartition('.')[0])}.{name.rpartition('.')[2]}"
-
-
-def checkpoint(model):
-    """The weights by the names that a folder has; a tied head only once."""
-    tied = model.config.tie_word_embeddings
-    return {n: w.numpy() for n, w in model.state_dict().items() if not (tied and n == "lm_head.weight")}
-
-
-def as_the_file_has_it(model, path):
-    """The model with the weights that the GGUF file holds, put back in place by hand."""
-    official, config = official_names(model.config), model.config
-    with read_gguf(path) as file, torch.no_grad():
-        for name, w in model.state_dict().items():
-            if config.tie_word_embeddings and name == "lm_head.weight":
-                continue
-            stored = file.tensor(official(name))
-            place = np.arange(w.numel()).reshape(w.shape)  # where each number of the file belongs
-            back = np.empty(w.numel(), np.float32)
-            back[by_hand(name, place, config).reshape(-1)] = stored.reshape(-1)
-            w.copy_(torch.from_numpy(back.reshape(w.shape)))
-    return model
 
 
 # ---- weights, logits, text -------------------------------------------------------------------------------------------
