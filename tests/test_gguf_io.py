@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 import struct
-import subprocess
-import sys
-import textwrap
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -16,90 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from malformations import F16, F32, Q4, Q8, SIZE, assemble, descriptor, one
+from malformations import F16, F32, Q8
+from toy_lite import TOY_BYTES, TOY_READ, write_toy
 
-from miniquant import (
-    PRESETS,
-    DType,
-    SchemeError,
-    fake_quantize_state,
-    open_gguf_lite,
-    preset,
-    read_gguf_lite,
-    write_gguf_lite,
-)
+from miniquant import PRESETS, DType, fake_quantize_state, open_gguf_lite, preset, read_gguf_lite, write_gguf_lite
 from miniquant.model import MiniGPT, MiniGPTConfig, random_model
 
 # ---- the toy file, byte by byte --------------------------------------------------------------------------------------
-
-TOY = {
-    "bias": np.array([1.0, -2.0, 0.1], np.float32),
-    "half": np.array([[0.5], [-1.0 / 3.0]], np.float32),
-    "eight": np.array([[127.0, -127.0, 0.5, 1.5], [0.0, 0.0, 0.0, 0.0], [3.0, -1.0, 0.01, 1.0]], np.float32),
-    "four": np.concatenate([np.arange(64) % 15 - 7, 2.0 * (np.arange(64) % 3 == 0)]).astype(np.float32)[None],
-    "one": np.array(-1.5, np.float32),
-}
-TOY_SCHEMES = {"half": "f16", "eight": "q8_per_channel", "four": "q4_per_group_64"}
-TOY_BYTES = bytes.fromhex(
-    # 1. header
-    "54 46 4C 47"  # magic 0x474C4654, little-endian: T F L G
-    "01 00 00 00"  # version 1
-    "05 00 00 00"  # n_tensors
-    "2B 00 00 00"  # metadata_len: 17 + 1 + 13 + 1 + 11 = 43
-    # 2. metadata
-    "64 69 6D 73 5F 6F 72 64 65 72 3D 6F 75 74 2C 69 6E 0A"  # dims_order=out,in LF
-    "67 72 6F 75 70 5F 73 69 7A 65 3D 36 34 0A"  # group_size=64 LF
-    "6E 61 6D 65 3D 74 6F 79 20 C3 A9"  # name=toy é; no newline at the end
-    # 3. descriptors
-    "04 00  62 69 61 73  01  03 00 00 00  00  00 00 00 00 00 00 00 00"  # bias  (3)       F32 at 0
-    "04 00  68 61 6C 66  02  02 00 00 00 01 00 00 00  01  0C 00 00 00 00 00 00 00"  # half  (2, 1)  F16 at 12
-    "05 00  65 69 67 68 74  02  03 00 00 00 04 00 00 00  02  10 00 00 00 00 00 00 00"  # eight (3, 4)  Q8 at 16
-    "04 00  66 6F 75 72  02  01 00 00 00 80 00 00 00  03  22 00 00 00 00 00 00 00"  # four (1, 128)  Q4 at 34
-    "03 00  6F 6E 65  00  00  66 00 00 00 00 00 00 00"  # one   ()        F32 at 102
-    # 4. data: bias, 3 × f32
-    "00 00 80 3F"  # 1.0: exponent 127
-    "00 00 00 C0"  # -2.0: sign, exponent 128
-    "CD CC CC 3D"  # 0.1, rounded up in the last bit
-    # half, 2 × f16
-    "00 38"  # 0.5: exponent 14, so 01110 and ten zeros
-    "55 B5"  # -1/3: sign, exponent 13, mantissa 0101010101
-    # eight, scales 3 × f16, then 3 × 4 × i8
-    "00 3C"  # 127/127 = 1.0
-    "00 00"  # a row of zeros: 0
-    "0C 26"  # 3/127 = 0.0236220; steps of 2^-16: 1548.1 -> 1548 = 1024 + 524 (20C), exponent 9: 0 01001 1000001100
-    "7F 81 00 02"  # 127 -127; 0.5 -> 0 and 1.5 -> 2, ties to even
-    "00 00 00 00"
-    "7F D6 00 2A"  # 3.0/s = 127.005 -> 127; 1/s = 42.335: -42 = D6, 42 = 2A; 0.01/s = 0.42 -> 0
-    # four, scales 1 × 2 × f16, then 1 × 64 bytes
-    "00 3C"  # 7/7 = 1.0
-    "92 34"  # 2/7 = 0.285714; steps of 2^-12: 1170.29 -> 1170 = 1024 + 146 (092), exponent 13
-    # group 0: -7 -6 -5 ... 7 and again; low nibble first: 9 A B C D E F 0 1 2 3 4 5 6 7
-    "A9 CB ED 0F 21 43 65 97 BA DC FE 10 32 54 76"  # 30 weights
-    "A9 CB ED 0F 21 43 65 97 BA DC FE 10 32 54 76"  # 30 more
-    "A9 CB"  # the last four: -7 -6 -5 -4
-    # group 1: 2 0 0 2 0 0 ... as 7 0 0 7 0 0: 2/s = 7.0017 -> 7
-    "07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70 00 07 70"
-    # one, f32
-    "00 00 C0 BF"  # -1.5
-)
-S8, S4 = 1548 * 2.0**-16, 1170 * 2.0**-12  # the two scales that had to be rounded
-TOY_READ = {
-    "bias": [1.0, -2.0, 13421773 * 2.0**-27],
-    "half": [[0.5], [-1365 * 2.0**-12]],
-    "eight": [[127.0, -127.0, 0.0, 2.0], [0.0, 0.0, 0.0, 0.0], [127 * S8, -42 * S8, 0.0, 42 * S8]],
-    "four": [[float(i % 15 - 7) for i in range(64)] + [7 * S4 if i % 3 == 0 else 0.0 for i in range(64)]],
-    "one": -1.5,
-}
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "model.gguf-lite"
-
-
-def write_toy(path, kind="numpy"):
-    state = TOY if kind == "numpy" else {name: torch.from_numpy(w.copy()) for name, w in TOY.items()}
-    write_gguf_lite(path, state, TOY_SCHEMES, {"name": "toy é"})
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
@@ -410,218 +333,6 @@ def test_names_of_the_longest_length_and_all_64_dims_survive(path):
     assert list(weights) == [long]
     assert weights[long].shape == (1,) * 64
     assert float(weights[long]) == 2.5
-
-
-# ---- what a reader must accept ---------------------------------------------------------------------------------------
-
-
-def read_bytes(path, data: bytes) -> dict[str, list]:
-    path.write_bytes(data)
-    return {name: w.tolist() for name, w in read_gguf_lite(path).items()}
-
-
-def test_tensors_may_lie_in_any_order_with_padding_before_between_and_after(path):
-    pad = b"\xee" * 7
-    data = pad + struct.pack("<2f", 3, 4) + pad + struct.pack("<f", 9) + pad + struct.pack("<2f", 1, 2) + pad
-    parts = [descriptor(b"a", (2,), F32, 33), descriptor(b"b", (2,), F32, 7), descriptor(b"c", (), F32, 22)]
-    assert read_bytes(path, assemble(parts, data)) == {"a": [1.0, 2.0], "b": [3.0, 4.0], "c": 9.0}
-
-
-def test_empty_tensors_may_lie_anywhere_in_the_file_even_inside_others(path):
-    parts = [descriptor(b"a", (4,)), *(descriptor(bytes([98 + i]), (0, 3), F32, o) for i, o in enumerate((0, 5, 16)))]
-    assert read_bytes(path, assemble(parts, bytes(16))) == {"a": [0.0] * 4, "b": [], "c": [], "d": []}
-
-
-def test_metadata_may_be_empty_and_may_end_in_a_newline(path):
-    for text, expected in {
-        b"": {},
-        b"a=1": {"a": "1"},
-        b"a=1\n": {"a": "1"},
-        b"a=\nb==c=\n": {"a": "", "b": "=c="},
-        b" a = 1 \r\nb=\0": {" a ": " 1 \r", "b": "\0"},
-        "ключ=значение\u2028x".encode(): {"ключ": "значение\u2028x"},
-    }.items():
-        path.write_bytes(assemble([descriptor()], bytes(SIZE), text))
-        assert open_gguf_lite(path).metadata == expected
-
-
-def test_the_nibble_minus_eight_is_read_though_it_is_never_written(path):
-    data = struct.pack("<2e", 1.0, 0.5) + bytes([0x88]) * 32 + bytes([0x78]) * 32
-    weights = read_bytes(path, one(data, dims=(2, 64), dtype=Q4))["w"]
-    assert weights == [[-8.0] * 64, [-4.0, 3.5] * 32]
-
-
-def test_the_integer_minus_128_a_negative_scale_and_a_subnormal_scale_are_read(path):
-    data = struct.pack("<3e", -0.5, 2.0**-24, 0.0) + struct.pack("<6b", -128, 127, -128, 1, 5, -5)
-    weights = read_bytes(path, one(data, dims=(3, 2), dtype=Q8))["w"]
-    assert weights == [[64.0, -63.5], [-(2.0**-17), 2.0**-24], [0.0, -0.0]]
-
-
-def test_a_data_section_at_an_odd_byte_is_read(path):
-    for length in range(1, 9):
-        data = struct.pack("<2d", 1.5, -2.25)  # any 16 bytes: read as four float32
-        weights = read_bytes(path, assemble([descriptor(b"n" * length, (4,))], data, b""))["n" * length]
-        assert weights == list(struct.unpack("<4f", data))
-
-
-def test_large_dims_beside_a_zero_are_read_as_an_empty_tensor(path):
-    weights = read_gguf_lite(write(path, one(b"", dims=(4_000_000_000, 0))))["w"]
-    assert weights.shape == (4_000_000_000, 0)
-    weights = read_gguf_lite(write(path, one(b"", dims=(4_000_000_000, 0), dtype=Q4)))["w"]
-    assert weights.shape == (4_000_000_000, 0)
-
-
-def write(path, data: bytes):
-    path.write_bytes(data)
-    return path
-
-
-# ---- the open file ---------------------------------------------------------------------------------------------------
-
-
-def test_raw_gives_the_bytes_of_the_file_and_cannot_change_them(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        for name, info in file.tensors.items():
-            start = file.data_start + info.offset
-            assert file.raw(name).tobytes() == TOY_BYTES[start : start + info.n_bytes]
-            with pytest.raises(ValueError, match="read-only"):
-                file.raw(name)[...] = 0
-
-
-def test_quantized_gives_integers_and_scales(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        values, scale = file.quantized("eight")
-        assert (values.dtype, scale.dtype) == (np.int8, np.float16)
-        assert values.tolist() == [[127, -127, 0, 2], [0, 0, 0, 0], [127, -42, 0, 42]]
-        assert scale.tolist() == [1.0, 0.0, S8]
-        values, scale = file.quantized("four")
-        assert scale.tolist() == [[1.0, S4]]
-        assert values[0, :15].tolist() == list(range(-7, 8))
-        assert values.shape == (1, 128)
-        for name in ("bias", "half"):
-            with pytest.raises(SchemeError, match="no integers"):
-                file.quantized(name)
-
-
-def test_a_tensor_that_was_read_is_a_fresh_array_that_outlives_the_file(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        first, second = file.tensor("bias"), file.tensor("bias")
-        first[...] = 7
-    assert second.tolist() == TOY_READ["bias"]
-    weights = read_gguf_lite(path)
-    weights["eight"].zero_()
-    assert path.read_bytes() == TOY_BYTES
-
-
-def test_spans_say_where_each_descriptor_stands(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        for name, (start, end) in file.spans.items():
-            assert TOY_BYTES[start + 2 : end].startswith(name.encode())
-        assert [end - start for start, end in file.spans.values()] == [20, 24, 25, 24, 15]
-        assert max(end for _, end in file.spans.values()) == file.data_start
-
-
-def test_an_unknown_tensor_and_a_closed_file_say_so(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        with pytest.raises(KeyError, match="no tensor 'bais'"):
-            file.tensor("bais")
-        with pytest.raises(KeyError):
-            file.raw("")
-    for read in (file.tensor, file.raw, file.quantized):
-        with pytest.raises(ValueError, match="is closed"):
-            read("bias")
-    assert list(file.tensors) == list(TOY)  # the descriptors are still known
-
-
-def test_a_path_may_be_text_bytes_or_a_path(path):
-    for kind in (str, os.fsencode, lambda p: p):
-        write_gguf_lite(kind(path), TOY, TOY_SCHEMES, {"name": "toy é"})
-        assert path.read_bytes() == TOY_BYTES
-        assert read_gguf_lite(kind(path))["one"] == -1.5
-
-
-def test_a_file_can_be_replaced_while_it_is_open(path):
-    write_toy(path)
-    with open_gguf_lite(path) as file:
-        write_gguf_lite(path, {"other": np.ones(2, np.float32)}, {})
-        assert file.tensor("bias").tolist() == TOY_READ["bias"]
-    assert list(read_gguf_lite(path)) == ["other"]
-
-
-def test_the_writer_refuses_what_the_reader_would_refuse(path):
-    for shape in ((0, 2**31, 2**29), (2**30, 2**30, 0)):
-        with pytest.raises(SchemeError, match="has shape"):
-            write_gguf_lite(path, {"w": torch.empty(shape)}, {})
-    assert not path.exists()
-
-
-# ---- memory ----------------------------------------------------------------------------------------------------------
-
-
-def peak_of(action) -> int:
-    tracemalloc.start()
-    try:
-        action()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("scheme", ["f32", "f16", "q8_per_channel", "q4_per_group_64"])
-@pytest.mark.parametrize("order", ["contiguous", "transposed"])
-def test_writing_takes_at_most_three_times_the_largest_tensor(scheme, order, path):
-    big = np.full((1024, 2048), 0.25, np.float32)  # 8 MB
-    state = {f"w{i}": big if order == "contiguous" else big.T for i in range(6)}  # 48 MB in the file
-    peak = peak_of(lambda: write_gguf_lite(path, state, dict.fromkeys(state, scheme)))
-    assert peak <= 3 * big.nbytes
-
-
-def test_opening_takes_next_to_nothing_and_reads_no_tensor(path):
-    """A file of 4 GB, nearly all of it a hole: opening it and reading one small tensor must not touch the rest."""
-    parts = [descriptor(b"huge", (1 << 10, 1 << 20), F32, 16), descriptor(b"small", (4,), F32, 0)]
-    start = assemble(parts, struct.pack("<4f", 1, 2, 3, 4))
-    path.write_bytes(start)
-    os.truncate(path, len(start) + (1 << 32))
-
-    def read():
-        with open_gguf_lite(path) as file:
-            assert file.tensors["huge"].n_bytes == file.raw("huge").size == 1 << 32
-            assert file.tensor("small").tolist() == [1.0, 2.0, 3.0, 4.0]
-
-    assert peak_of(read) < 50_000
-
-
-def test_opening_a_model_costs_its_descriptors_not_its_weights(path, trained):
-    write_gguf_lite(path, trained, {})
-    assert path.stat().st_size > 13_000_000
-    assert peak_of(lambda: open_gguf_lite(path)) < 100_000
-
-
-@pytest.mark.parametrize("scheme", ["f32", "f16", "q8_per_channel", "q4_per_group_64"])
-def test_reading_one_tensor_takes_little_more_than_its_float32_weights(scheme, path):
-    w = np.full((1024, 2048), 0.25, np.float32)
-    write_gguf_lite(path, {"a": w, "b": w}, {"a": scheme, "b": scheme})
-    with open_gguf_lite(path) as file:
-        assert peak_of(lambda: file.tensor("a")) < 1.6 * w.nbytes
-
-
-def test_core_paths_do_not_import_torch(tmp_path):
-    program = """
-    import sys
-    import numpy as np
-    from miniquant import fake_quantize_state, open_gguf_lite, write_gguf_lite
-    w = np.linspace(-1, 1, 256, dtype=np.float32).reshape(2, 128)
-    write_gguf_lite("a.gguf-lite", {"w": w}, {"w": "q4_per_group_64"})
-    with open_gguf_lite("a.gguf-lite") as file:
-        assert np.array_equal(file.tensor("w"), fake_quantize_state({"w": w}, {"w": "q4_per_group_64"})["w"])
-    assert "torch" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=tmp_path, check=True)
 
 
 # ---- a whole model ---------------------------------------------------------------------------------------------------
