@@ -65,13 +65,13 @@ def in_one_thread(job: Job) -> Job:
 def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
     """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
 
-    For F32 the official package hands out the same bytes; ours copies, so a copy into memory that is there already
-    (``np.copyto``) stands in its place. K-quants it cannot encode: there stands ggml, in one thread of a process of its
-    own, the way there included, and an eighth of the matrix has to do.
+    F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. K-quants the
+    package cannot encode: there stands ggml, in one thread of a process of its own, the way there included, and an
+    eighth of the matrix has to do.
     """
     found, whole = {}, w
     with LlamaCpp(None) as ggml:
-        for kind in tqdm(blocks.CODECS, desc="codecs", unit="type"):
+        for kind in tqdm([k for k in blocks.CODECS if k != blocks.GGMLType.F32], desc="codecs", unit="type"):
             w = whole[: -(-len(whole) // 8)] if kind in K_CODECS else whole
             copy = partial(np.copyto, np.ones_like(w), w)
             official, raw = gguf.GGMLQuantizationType(kind), encode(w, kind)
@@ -85,7 +85,7 @@ def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
                 jobs = {
                     "ours": ours,
                     "one thread": in_one_thread(ours),
-                    "referee": copy if kind == blocks.GGMLType.F32 else theirs,
+                    "referee": theirs,
                     "copy": copy,
                 }
                 rates = {name: w.nbytes / 1e6 / s["median"] for name, s in in_turns(jobs, repetitions).items()}
