@@ -96,7 +96,7 @@ def test_a_target_without_a_type_of_its_own_goes_into_any_type_that_holds_its_we
         back = load_minigpt(file)
     expected = logits(model, text)
     apart = float((logits(back, text) - expected).norm() / expected.norm())
-    assert apart <= {"F32": 0, "F16": 1e-3, "Q8_0": 1e-2, "Q4_K": 0.2}[kind]
+    assert apart <= {"F32": 0, "F16": 1e-3, "Q8_0": 3e-2, "Q4_K": 0.2}[kind]
 
 
 def test_llamacpp_computes_with_what_gptq_has_chosen(small, text, tmp_path):

@@ -38,8 +38,8 @@ def awq(
 
     tokens: (n, length) int64, from the training text by default. With ``clip=False`` it computes what ``model``
     computes, for the scales are folded into the layers in front; clipping then changes weights on purpose. No layer's
-    output error on the calibration text is worse than with plain rounding: alpha 0 is among those tried, and a row that
-    clipping does not help is not clipped. ``progress=None`` shows a bar on a terminal only.
+    output error, for what reaches it on the calibration text, is worse than with plain rounding: alpha 0 is among those
+    tried, and a row that clipping does not help is not clipped. ``progress=None`` shows a bar on a terminal only.
 
     Raises ``QuantizationError`` for tokens that are no windows, and for what the target cannot hold.
     """
@@ -48,17 +48,14 @@ def awq(
     tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
     off = None if progress is None else not progress
     walk = tqdm(linears_of(twin, tokens), "AWQ", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
-    clipped = {}
-    for name, linear, seen in walk:  # what reaches a layer is what reaches it in the model that is not rounded
-        w, hessian = weight_of(linear), seen.hessian
+    for name, linear, seen in walk:
+        hessian = seen.hessian
         if fold := fold_of(twin, name):
-            scale = search_scale(w, seen.mean, hessian, target)
+            scale = search_scale(weight_of(linear), seen.mean, hessian, target)
             fold(scale)
-            w, hessian = weight_of(linear), hessian / np.outer(scale, scale)
+            hessian = hessian / np.outer(scale, scale)  # of the inputs as they are now
         if clip:
-            clipped[name] = clip_weights(w, hessian, target)
-    for name, w in clipped.items():
-        set_weight(twin.get_submodule(name), w)
+            set_weight(linear, clip_weights(weight_of(linear), hessian, target))
     return twin
 
 

@@ -131,14 +131,16 @@ def cholesky_of_inverse(hessian: np.ndarray) -> np.ndarray:
     """
     try:
         lower = np.linalg.cholesky(hessian[::-1, ::-1])  # of H backwards, so that its inverse comes out upper
-        return np.linalg.inv(lower)[::-1, ::-1]
+        factor = np.linalg.inv(lower)[::-1, ::-1]
     except np.linalg.LinAlgError:
-        smallest = np.linalg.eigvalsh(hessian)[0] if np.isfinite(hessian).all() else np.nan
-        raise QuantizationError(
-            f"the Hessian of {len(hessian)} columns is not positive definite (its smallest eigenvalue is "
-            f"{smallest:.2g}): some columns always move together on the calibration text; use more damping (0.01 is "
-            "usual), or more text"
-        ) from None
+        factor = np.full_like(hessian, np.nan)
+    if np.isfinite(factor).all():
+        return factor
+    smallest = np.linalg.eigvalsh(hessian)[0] if np.isfinite(hessian).all() else np.nan
+    raise QuantizationError(
+        f"the Hessian of {len(hessian)} columns is not positive definite (its smallest eigenvalue is {smallest:.2g}): "
+        "some columns always move together on the calibration text; use more damping (0.01 is usual), or more text"
+    )
 
 
 def _never_worse(found: Snapped, plain: Snapped, w: np.ndarray, hessian: np.ndarray) -> Snapped:

@@ -79,14 +79,14 @@ def linears_of(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str, nn.Lin
         attn, mlp = block.attn, block.mlp
         inside = [block.ln1(x) for x in parts]  # each (windows, length, d_model)
         yield places[0], attn.qkv, _inputs(inside, places[0])
-        inside = [_entering(attn.proj, attn, x) for x in inside]
+        inside = [_entering(attn.proj, attn, block.ln1(x)) for x in parts]
         yield places[1], attn.proj, _inputs(inside, places[1])
-        parts = [x + attn.proj(y) for x, y in zip(parts, inside)]
+        parts = [x + attn(block.ln1(x)) for x in parts]  # from the start again: the layers may have changed
         inside = [block.ln2(x) for x in parts]
         yield places[2], mlp.fc1, _inputs(inside, places[2])
-        inside = [_entering(mlp.fc2, mlp, x) for x in inside]  # each (windows, length, d_mlp)
+        inside = [_entering(mlp.fc2, mlp, block.ln2(x)) for x in parts]  # each (windows, length, d_mlp)
         yield places[3], mlp.fc2, _inputs(inside, places[3])
-        parts = [x + mlp.fc2(y) for x, y in zip(parts, inside)]
+        parts = [x + mlp(block.ln2(x)) for x in parts]
 
 
 def _entering(layer: nn.Linear, module: nn.Module, x: Tensor) -> Tensor:
