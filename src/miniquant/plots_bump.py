@@ -41,7 +41,7 @@ def arena(spans: Mapping[str, tuple[int, int]], size: int, *, line: int = 64, ti
     off = [name for name, (start, _) in spans.items() if start % line]
     for start in dict.fromkeys(starts):
         ax.axvline(start, color="#999999", linewidth=0.4, linestyle=":", zorder=0)
-    ax.set_xlim(0, size)
+    ax.set_xlim(0, 1.005 * size)
     ax.set_ylim(len(spans) - 0.4, -0.6)
     ax.set_yticks([])
     ax.set_xlabel("bytes from the beginning of the block (beside each name: where it begins; hatched: padding)")
