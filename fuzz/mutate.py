@@ -67,6 +67,17 @@ def copy_number(random: random.Random, data: bytearray, seed: Seed, seeds: Seque
         data[start : start + width] = data[source : source + width]
 
 
+def grow(random: random.Random, data: bytearray, seed: Seed, seeds: Sequence[Seed]) -> None:
+    """A number becomes larger, and what it counts is there: longer names, more dims, longer arrays."""
+    if not seed.numbers:
+        return
+    (start, width), more = random.choice(seed.numbers), random.choice((1, 1, 2, 3, 60, 64, 300))
+    old = int.from_bytes(data[start : start + width], "little")
+    data[start : start + width] = ((old + more) & ((1 << 8 * width) - 1)).to_bytes(width, "little")
+    at = min(start + width + random.choice((0, 0, old)), len(data))
+    data[at:at] = more * random.choice((b"a", b"\x01\0\0\0", bytes(4), b"\x01" + bytes(7), bytes(8)))
+
+
 def repeat_entry(random: random.Random, data: bytearray, seed: Seed, seeds: Sequence[Seed]) -> None:
     """A descriptor or key stands twice (or its copy has another name), and mostly the count knows it."""
     count, entries = random.choice(list(seed.entries.items())) if seed.entries else (None, [])
@@ -128,4 +139,4 @@ def _place(random: random.Random, data: bytearray) -> int:
     return min(random.randrange(len(data) + 1), random.randrange(len(data) + 1), random.randrange(len(data) + 1))
 
 
-INJURIES = [lie] * 6 + [lie_anywhere, copy_number, repeat_entry] * 2 + [flip, poke, cut, insert, delete, splice]
+INJURIES = [lie] * 6 + [lie_anywhere, copy_number, repeat_entry, grow] * 2 + [flip, poke, cut, insert, delete, splice]

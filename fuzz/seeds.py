@@ -62,6 +62,8 @@ def gguf_lite_seeds() -> list[Seed]:
         "scalar": np.float32(2.5).reshape(()),
         "none": w[:0, :3],
         "half": w[:2, :3],
+        "deep": w[:2, :6].reshape(2, 1, 3, 2),
+        "deep and empty": w[:0].reshape(3, 0, 2, 2),
     }
     schemes = {
         "layers.0.attn.qkv.weight": "q4_per_group_64",
@@ -99,6 +101,7 @@ def gguf_seeds() -> list[Seed]:
     }
     typed = {kind.name: (w[:, : kind.block], kind.name) for kind in CODECS}
     plain = {"ints": np.arange(6, dtype=np.int16).reshape(2, 3), "scalar": np.float64(2), "none": w[:0, :3]}
+    plain |= {"deep": w[:2, :6].reshape(2, 1, 3, 2), "deep and empty": w[:0].reshape(3, 0, 2)}
     foreign = {"iq": RawTensor(np.zeros(66, np.uint8), GGMLType.IQ2_XXS, (1, 256))}  # readable, not decodable
     files = [
         written(lambda path: write_gguf(path, typed | plain | foreign, rich)),
