@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+from fractions import Fraction
 from importlib import resources
 from pathlib import Path
 
@@ -277,3 +278,32 @@ def test_the_document_s_sample_code_corrected_runs(model_dir, tmp_path):
         tokens = llama.tokenize("The list of")
         assert np.isfinite(llama.logits(tokens)).all()
     assert Path(path).stat().st_size < 4e6
+
+
+# ---- the bridge itself, in exact fractions ---------------------------------------------------------------------------
+
+
+def equation_1(x, scale, zero_point):
+    """By Quark's equation (1), in exact fractions; and how far x / scale is from a tie, in steps."""
+    steps = Fraction(float(x)) / Fraction(float(scale))
+    q = max(0, min(15, round(steps) + int(zero_point)))  # Python rounds halves to even
+    return q, (q - int(zero_point)) * Fraction(float(scale)), abs(abs(steps) % 1 - Fraction(1, 2))
+
+
+@given(seed=st.integers(0, 2**32 - 1), power=st.integers(-10, 6), shift=st.integers(-40, 40))
+def test_a_zero_point_crosses_as_a_minimum_exactly_but_for_ties_and_the_float16_of_the_minimum(seed, power, shift):
+    """Integers are those of equation (1); weights differ by what float16 took from the minimum, and by nothing else."""
+    w = ((np.random.default_rng(seed).standard_normal((1, 32)) + shift / 40) * 2.0**power).astype(f32)
+    scale, zero_point = (x[0, 0] for x in Q4_1.affine(w))
+    grid = Q4_1.fit(w)
+    q = Q4_1.snap(w, grid)
+    raw = blocks(Snapped(q, grid), GGMLType.Q4_1)
+    found = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType.Q4_1)
+    exact_minimum = -Fraction(float(scale)) * int(zero_point)
+    lost = Fraction(float(grid.minimum[0, 0])) - exact_minimum
+    assert abs(lost) <= abs(exact_minimum) / 2**11 + Fraction(1, 2**25)
+    for x, integer, weight in zip(w[0], q[0], found[0], strict=True):
+        expected, value, from_tie = equation_1(x, scale, zero_point)
+        if from_tie > abs(lost) / Fraction(float(scale)) + Fraction(1, 10**5):
+            assert integer == expected
+            assert abs(Fraction(float(weight)) - value - lost) <= abs(value) / 2**23
