@@ -40,6 +40,8 @@ def curves(
         style = {"linestyle": LINES[i % 4], "marker": MARKERS[i % 6], "markevery": max(1, len(x) // 10)}
         ax.plot(x, y, color=DARK[i % 4], markersize=4.5, label=name, **style)
         parts.append(f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g} at {x[int(y.argmin())]:.3g}")
+    if all(float(value).is_integer() for points in series.values() for value in np.asarray(points[0]).ravel()):
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xscale("log" if log_x else "linear")
     ax.set_yscale("log" if log_y else "linear")
     ax.set_xlabel(x_label)
@@ -119,8 +121,9 @@ def timeline(events: Sequence[tuple[str, float, str]], *, title: str = "") -> Fi
         ax.plot(year, row, MARKERS[i % 6], color=DARK[i % 4], label=kind if row == _first(events, kind) else None)
         left = year < first + 0.45 * span
         shift = 0.02 * span if left else -0.02 * span
-        text = "\n".join(textwrap.wrap(what, 60))
-        ax.text(year + shift, row, text, ha="left" if left else "right", va="center", fontsize=8)
+        text = "\n".join(textwrap.wrap(f"{int(year)}: {what}", 60))
+        clear = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the lines stay behind the text
+        ax.text(year + shift, row, text, ha="left" if left else "right", va="center", fontsize=8, bbox=clear)
         ax.plot([year, year], [row, len(events) - 0.4], color="#BBBBBB", linewidth=0.5, zorder=0)
     ax.set_ylim(len(events) - 0.4, -0.6)
     ax.set_xlim(first - 0.03 * span, last + 0.03 * span)
