@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 from miniquant.pictures_k import scale_bits
-from miniquant.plots_k import readings
+from miniquant.plots_k import perplexity_bars, readings
 
 
 @given(packed=hnp.arrays(np.uint8, 12))
@@ -52,3 +52,11 @@ def test_each_reading_has_a_panel_with_its_correlation():
     assert len(titles) == 3
     assert "right 1.00, negated -1.00" in figure.alt
     assert not plt.get_fignums()
+
+
+def test_every_type_has_a_bar_with_its_perplexity_and_its_change():
+    figure = perplexity_bars(20.0, {"Q6_K": (6.5625, 20.1), "Q2_K": (2.625, 25.0)})
+    (ax,) = figure.axes
+    assert [text.get_text() for text in ax.texts] == [" 20.10, +0.5 %", " 25.00, +25.0 %"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Q6_K, 6.56 bits", "Q2_K, 2.62 bits"]
+    assert "the float model at 20.00" in figure.alt

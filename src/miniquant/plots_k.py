@@ -39,3 +39,24 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
     fig.supylabel("weight that was read", fontsize=9)
     listed = ", ".join(f"{name} {value:.2f}" for name, value in found.items())
     return described(fig, f"Read weights against true ones in {len(decoded)} panels; correlations: {listed}.", title)
+
+
+@picture
+def perplexity_bars(float_model: float, types: Mapping[str, tuple[float, float]], *, title: str = "") -> Figure:
+    """The perplexity of every type beside that of the float model, each with its bits a weight.
+
+    types: {name: (bits a weight, perplexity)}, in the order to draw
+    """
+    fig, ax = plt.subplots(figsize=(WIDTH, 1.2 + 0.32 * len(types)))
+    names = [f"{name}, {bits:.3g} bits" for name, (bits, _) in types.items()]
+    values = [value for _, value in types.values()]
+    ax.barh(names, values, color=COLOURS[0], edgecolor="black", linewidth=0.5)
+    for name, value in zip(names, values):
+        ax.text(value, name, f" {value:.2f}, {100 * (value / float_model - 1):+.1f} %", va="center")
+    ax.axvline(float_model, linestyle="--", color="black", linewidth=1)
+    ax.invert_yaxis()
+    ax.set_xlim(0, 1.25 * max(values))
+    ax.set_xlabel(f"perplexity on held-out text (dashed: the float model, {float_model:.2f})")
+    ax.tick_params(axis="y", length=0)
+    listed = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values))
+    return described(fig, f"Perplexity by type, the float model at {float_model:.2f}: {listed}.", title)
