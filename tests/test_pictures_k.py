@@ -58,5 +58,5 @@ def test_every_type_has_a_bar_with_its_perplexity_and_its_change():
     figure = perplexity_bars(20.0, {"Q6_K": (6.5625, 20.1), "Q2_K": (2.625, 25.0)})
     (ax,) = figure.axes
     assert [text.get_text() for text in ax.texts] == [" 20.10, +0.5 %", " 25.00, +25.0 %"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["Q6_K, 6.56 bits", "Q2_K, 2.62 bits"]
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["Q6_K, 6.562 bits", "Q2_K, 2.625 bits"]
     assert "the float model at 20.00" in figure.alt

@@ -48,7 +48,7 @@ def perplexity_bars(float_model: float, types: Mapping[str, tuple[float, float]]
     types: {name: (bits a weight, perplexity)}, in the order to draw
     """
     fig, ax = plt.subplots(figsize=(WIDTH, 1.2 + 0.32 * len(types)))
-    names = [f"{name}, {bits:.3g} bits" for name, (bits, _) in types.items()]
+    names = [f"{name}, {bits:.4g} bits" for name, (bits, _) in types.items()]
     values = [value for _, value in types.values()]
     ax.barh(names, values, color=COLOURS[0], edgecolor="black", linewidth=0.5)
     for name, value in zip(names, values):
