@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import FormatError
-from .safetensors_folder import read_object
+from .safetensors_folder import read_object, shown
 
 HARMLESS = {  # token ids are read with the tokenizer
     "_attn_implementation", "_attn_implementation_autoset", "_commit_hash", "_flash_attn_2_enabled",
@@ -115,7 +115,7 @@ class Config:
 
     def error(self, key: str, message: str) -> FormatError:
         """The error that names the key."""
-        return FormatError(message, path=self.path, field=key)
+        return FormatError(message, path=self.path, field=shown(key))
 
 
 def check_plain(config: Config) -> None:

@@ -22,7 +22,7 @@ from .hf_config import Config, Recipe, Row, check_plain
 from .hf_gpt2 import gpt2
 from .hf_llama import llama, rope_order
 from .hf_tokenizer import tokenizer_metadata
-from .safetensors_folder import NAMES, Stored, open_checkpoint, widen
+from .safetensors_folder import NAMES, Stored, listed, open_checkpoint, widen
 from .write import LazyTensor, write_gguf
 
 ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (model_type, recipe)
@@ -114,7 +114,7 @@ def match(
     for name, where in stored.items():
         short = name.removeprefix(recipe.prefix)
         if short in found:
-            raise FormatError(f"{short!r} stands there with and without {recipe.prefix!r}", path=where.path)
+            raise FormatError(f"{short[:80]!r} stands there with and without {recipe.prefix!r}", path=where.path)
         found[short] = where
     skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
     if recipe.layers > len(found):  # before anything of that size is built
@@ -129,11 +129,11 @@ def match(
         skipped["lm_head.weight"] = f"tied, equal to {embedding}"
     places = {row.theirs for row in expected}
     if missing := places - found.keys():
-        raise FormatError(f"the checkpoint lacks {_first(missing)}", path=folder)
+        raise FormatError(f"the checkpoint lacks {_quoted(missing)}", path=folder)
     if extra := found.keys() - places - skipped.keys():
         raise FormatError(
-            f"the checkpoint holds {_first(extra)}, without a place in {config.get('architectures')[0]} as config.json "
-            "describes it; nothing is dropped silently",
+            f"the checkpoint holds {_quoted(extra)}, without a place in {config.get('architectures')[0]} "
+            "as config.json describes it; nothing is dropped silently",
             path=found[min(extra)].path,
         )
     for row in expected:
@@ -219,6 +219,5 @@ def _known(kind: str | GGMLType) -> str:
     return name
 
 
-def _first(names: set[str]) -> str:
-    shown = ", ".join(map(repr, sorted(names)[:3]))
-    return shown + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+def _quoted(names: set[str]) -> str:
+    return listed(names, lambda name: repr(name[:80]))

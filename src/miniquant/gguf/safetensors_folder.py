@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,14 +166,14 @@ def open_checkpoint(folder: Path) -> dict[str, Stored]:
         return SafetensorsFile(folder / SINGLE).tensors
     if files:
         raise FormatError(
-            f"found {_list(files)}; without {INDEX} there is one file, {SINGLE}: download the index, or move the "
+            f"found {listed(files)}; without {INDEX} there is one file, {SINGLE}: download the index, or move the "
             "others away",
             path=folder,
         )
     pickles = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES)
     if pickles:
         raise PickleSecurityRisk(
-            f"{folder}: {_list(pickles)} is a pickle, and loading one runs whatever code it holds; "
+            f"{folder}: {listed(pickles)} is a pickle, and loading one runs whatever code it holds; "
             f"take the {SINGLE} of the same model, or let its owner save one with save_pretrained"
         )
     raise FormatError(f"no {SINGLE} and no {INDEX} in it: there are no weights to convert", path=folder)
@@ -185,24 +186,34 @@ def _open_shards(folder: Path, files: set[str]) -> dict[str, Stored]:
         raise FormatError("it is no object of names and files", path=folder / INDEX, field="weight_map")
     shards = set(places.values())
     if missing := shards - files:  # a path such as ../x is no name of a file in the folder either
-        raise FormatError(f"it names {_list(missing)}, not in this folder; download all of it", path=folder / INDEX)
+        raise FormatError(f"it names {listed(missing)}, not in this folder; download all of it", path=folder / INDEX)
     if extra := files - shards:
-        raise FormatError(f"it knows nothing of {_list(extra)}; move it away if it is none", path=folder / INDEX)
+        raise FormatError(f"it knows nothing of {listed(extra)}; move it away if it is none", path=folder / INDEX)
     found: dict[str, Stored] = {}
     for shard in sorted(shards):
         for name, stored in SafetensorsFile(folder / shard).tensors.items():
             if name in found:
-                raise FormatError(f"{name!r} stands in {Path(found[name].path).name} too", path=stored.path)
+                raise FormatError(f"{name[:80]!r} stands in {Path(found[name].path).name} too", path=stored.path)
             if places.get(name) != shard:
-                where = f"to be in {places[name]}" if name in places else "nowhere"
-                raise FormatError(f"it holds {name!r}, which {INDEX} says is {where}", path=stored.path)
+                where = f"to be in {shown(places[name])}" if name in places else "nowhere"
+                raise FormatError(f"it holds {name[:80]!r}, which {INDEX} says is {where}", path=stored.path)
             found[name] = stored
     if lost := places.keys() - found.keys():
         name = min(lost)
-        raise FormatError(f"it says that {name!r} is in {places[name]}, and it is not", path=folder / INDEX)
+        raise FormatError(f"it says that {name[:80]!r} is in {shown(places[name])}, and it is not", path=folder / INDEX)
     return found
 
 
-def _list(names: Any) -> str:
+def shown(name: str) -> str:
+    """A name as an error message has it: on one line, and not without end."""
+    return name if name.isprintable() and len(name) <= 80 else repr(name[:80])
+
+
+def listed(names: Iterable[str], show: Callable[[str], str] = shown) -> str:
+    """The first few of some names, and how many more there are.
+
+    >>> listed({"b", "a", "d", "c"})
+    'a, b, c and 1 more'
+    """
     names = sorted(names)
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(map(show, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
