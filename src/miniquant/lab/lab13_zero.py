@@ -71,7 +71,7 @@ def _symmetric(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 AFFINE_PARAMETERS = Exercise(
     name="affine_parameters",
     lab="13",
-    goal="Find the scale and the zero point of each block, so that 16 steps cover its weights and hit zero exactly.",
+    goal="Find the scale and the zero point of each block, so that 16 marks cover its weights and one of them is zero.",
     minutes=6,
     difficulty="core",
     reference=affine_parameters,
