@@ -199,7 +199,7 @@ def test_a_changed_payload_is_refused_even_if_only_the_checksum_can_tell(copy):
     (copy / "weights.bump").write_bytes(data)
     error = refused(copy)
     assert (error.field, error.offset) == ("header.checksum", 64)
-    assert hashlib.sha256(data[128:]).hexdigest() in str(error)
+    assert hashlib.sha256(data[128:]).hexdigest()[:16] in str(error)
 
 
 def test_a_missing_config_json_is_named(copy):

@@ -126,7 +126,7 @@ class BumpFile(MappedFile):
         }
         for name, expected in pairs.items():
             found = getattr(header, name)
-            shown = [value.hex() if isinstance(value, bytes) else value for value in (found, expected)]
+            shown = [f"{v.hex()[:16]}…" if isinstance(v, bytes) else v for v in (found, expected)]
             self._expect(
                 name, found == expected, f"found {shown[0]}, and {config_path(self.path)} belongs to {shown[1]}"
             )
@@ -186,7 +186,8 @@ class BumpFile(MappedFile):
         with open(self.path, "rb") as file:
             file.seek(HEADER.size)
             found = hashlib.file_digest(file, "sha256").digest()
-        message = f"found {self.header.checksum.hex()}, the bytes behind the header give {found.hex()}; a byte changed"
+        both = [digest.hex()[:16] for digest in (self.header.checksum, found)]
+        message = f"found {both[0]}…, the bytes behind the header give {both[1]}…; something in the file has changed"
         self._expect("checksum", found == self.header.checksum, message)
 
     def _expect(self, name: str, right: bool, message: str) -> None:
