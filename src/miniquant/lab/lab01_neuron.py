@@ -147,7 +147,7 @@ RMSE = Exercise(
             _from_errors(lambda e: np.mean(e**2)),
             "This is the mean squared error, the MSE; its unit is jars squared.",
             "Take the root of the mean.",
-            "12.5 where 3.5355 is expected",
+            "9 where 3 is expected, and 12.5 where 3.5355 is",
         ),
         Mistake(
             "a sum instead of the mean",
@@ -161,7 +161,7 @@ RMSE = Exercise(
             _from_errors(lambda e: np.sum(e**2)),
             "This is the sum of squared differences: neither the mean nor the root was taken.",
             "Take the mean of the squares, then the root of the mean.",
-            "25 where 3.5355 is expected",
+            "9 where 3 is expected, and 25 where 3.5355 is",
         ),
         Mistake(
             "the root before the mean",
@@ -175,14 +175,14 @@ RMSE = Exercise(
             _from_errors(lambda e: abs(np.mean(e))),
             "Errors above and below cancel, since nothing was squared before the mean.",
             "Square every error before you take the mean.",
-            "0 for one jar too few and one too many",
+            "3.5 where 3.5355 is expected, and 0 for one jar too few and one too many",
         ),
         Mistake(
             "n - 1",
             lambda predicted, actual: float(np.sqrt(np.sum((predicted - actual) ** 2) / (len(actual) - 1))),
             "The sum is divided by n - 1, as for the variance of a sample; the mean of the errors divides by n.",
             "Use `np.mean`.",
-            "5 where 3.5355 is expected, and infinity for a single day",
+            "infinity for a single day, and 5 where 3.5355 is expected",
         ),
     ),
 )
