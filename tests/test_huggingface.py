@@ -7,6 +7,7 @@ since llama.cpp rounds the activations as well. A head permuted wrongly moves it
 
 from __future__ import annotations
 
+import json
 import shutil
 
 import gguf
@@ -28,8 +29,9 @@ from hf_models import (
 )
 from safetensors.torch import load_file, save_file
 
+from miniquant.corpus import load_tokenizer
 from miniquant.gguf import GGMLType, huggingface, read_gguf
-from miniquant.gguf.convert import FILE_TYPES
+from miniquant.gguf.convert import FILE_TYPES, write_minigpt
 from miniquant.gguf.huggingface import KINDS, convert_folder
 from miniquant.llamacpp import LlamaCpp
 
@@ -236,3 +238,35 @@ def test_the_keys_are_the_official_package_s_and_of_the_types_llamacpp_reads(sav
             if type(value) is int:
                 assert file.types[key][0].name == "UINT32"
         assert all(info.kind in (GGMLType.F32, GGMLType.Q8_0) for info in file.tensors.values())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, trained, tmp_path):
+    """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
+    parts = {"ln1": "ln_1", "attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj", "ln2": "ln_2"}
+    parts |= {"mlp.fc1": "mlp.c_fc", "mlp.fc2": "mlp.c_proj"}
+    whole, tensors = {"tok_emb": "wte", "pos_emb": "wpe", "ln_f": "ln_f"}, {}
+    for name, w in trained.state_dict().items():
+        owner, _, last = name.rpartition(".")
+        _, n, part = owner.split(".", 2) if owner not in whole else (None, None, None)
+        theirs = whole.get(owner, f"h.{n}.{parts.get(part)}")
+        tensors[f"transformer.{theirs}.{last}"] = (w.T if n and w.ndim == 2 else w).contiguous().clone()
+    c, folder = trained.config, tmp_path / "MiniGPT"
+    folder.mkdir()
+    save_file(tensors, folder / "model.safetensors")
+    load_tokenizer().save(str(folder / "tokenizer.json"))
+    sizes = {"vocab_size": c.vocab_size, "n_positions": c.context, "n_embd": c.d_model, "n_layer": c.n_layers}
+    sizes |= {"n_head": c.n_heads, "n_inner": c.d_mlp, "layer_norm_epsilon": c.layer_norm_epsilon}
+    config = {"architectures": ["GPT2LMHeadModel"], "bos_token_id": 0, "eos_token_id": 0, **sizes}
+    (folder / "config.json").write_text(json.dumps(config), "utf-8")
+    convert_folder(folder, tmp_path / "folder.gguf", kind)
+    write_minigpt(tmp_path / "direct.gguf", trained, load_tokenizer(), kind)
+    with read_gguf(tmp_path / "folder.gguf") as one, read_gguf(tmp_path / "direct.gguf") as two:
+        assert one.tensors.keys() == two.tensors.keys()
+        for name in one.tensors:
+            assert one.tensors[name].kind == two.tensors[name].kind
+            assert np.array_equal(one.raw(name), two.raw(name))
+        assert two.metadata.keys() - one.metadata.keys() == set()
+        assert one.metadata.keys() - two.metadata.keys() <= {"tokenizer.ggml.add_eos_token"}
+        for key, value in two.metadata.items():
+            assert np.array_equal(one.metadata[key], value)

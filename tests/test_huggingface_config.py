@@ -71,7 +71,7 @@ BOTH = {
     "an immense vocabulary": ({"vocab_size": 2**31 - 1}, r"found shape \(520, 64\), config.json makes it"),
 }  # fmt: skip
 ONLY_LLAMA = {
-    "no size": ({"hidden_size": ...}, "hidden_size: found None, expected a whole number above 0"),
+    "no size": ({"hidden_size": ...}, "hidden_size: it is missing, expected a whole number above 0"),
     "another activation": ({"hidden_act": "gelu"}, "hidden_act: found 'gelu'; this converter knows 'silu' and 'swish'"),
     "yarn": ({"rope_parameters": YARN}, "rope_parameters: found the type 'yarn'; this converter knows default, linear"),
     "dynamic": (
@@ -85,7 +85,7 @@ ONLY_LLAMA = {
     ),
     "a scale that is missing": (
         {"rope_parameters": {"rope_type": "linear"}},
-        r"rope_parameters.factor: found None, expected a number above 0",
+        r"rope_parameters.factor: it is missing, expected a number above 0",
     ),
     "a scale of nothing": (
         {"rope_parameters": {"rope_type": "linear", "factor": 0}},
@@ -166,6 +166,43 @@ def test_every_key_that_transformers_writes_for_these_models_is_known(tmp_path):
         recipe, _ = read_recipe(tmp_path)
         assert recipe.vocabulary == 520
         assert len(HARMLESS & values.keys()) > 5
+
+
+def published(**values):
+    common = {"transformers_version": "4.42.3", "torch_dtype": "bfloat16", "use_cache": True, "initializer_range": 0.02}
+    return common | {"bos_token_id": 0, "eos_token_id": [0, 1]} | values
+
+
+PUBLISHED = {  # configs as they stand in folders that people download
+    "SmolLM2": published(
+        architectures=["LlamaForCausalLM"], model_type="llama", attention_bias=False, attention_dropout=0.0,
+        hidden_act="silu", hidden_size=576, intermediate_size=1536, is_llama_config=True, max_position_embeddings=8192,
+        num_attention_heads=9, num_hidden_layers=30, num_key_value_heads=3, pretraining_tp=1, rms_norm_eps=1e-5,
+        rope_interleaved=False, rope_scaling=None, rope_theta=100000, tie_word_embeddings=True, vocab_size=49152,
+    ),
+    "Llama 3.2": published(
+        architectures=["LlamaForCausalLM"], model_type="llama", head_dim=64, hidden_act="silu", hidden_size=2048,
+        intermediate_size=8192, max_position_embeddings=131072, mlp_bias=False, num_attention_heads=32,
+        num_hidden_layers=16, num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=500000.0, vocab_size=128256,
+        rope_scaling={"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+                      "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+    ),
+    "GPT-2": published(
+        architectures=["GPT2LMHeadModel"], model_type="gpt2", activation_function="gelu_new", attn_pdrop=0.1,
+        embd_pdrop=0.1, layer_norm_epsilon=1e-5, n_ctx=1024, n_embd=768, n_head=12, n_layer=12, n_positions=1024,
+        resid_pdrop=0.1, summary_activation=None, summary_first_dropout=0.1, summary_proj_to_labels=True,
+        summary_type="cls_index", summary_use_proj=True, vocab_size=50257,
+        task_specific_params={"text-generation": {"do_sample": True, "max_length": 50}},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_configs_of_published_models_are_read(name, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(PUBLISHED[name]), "utf-8")
+    recipe, _ = read_recipe(tmp_path)
+    assert recipe.vocabulary == PUBLISHED[name]["vocab_size"]
+    assert list(recipe.added()) == (["rope_freqs.weight"] if name == "Llama 3.2" else [])
 
 
 # ---- rope ------------------------------------------------------------------------------------------------------------

@@ -78,14 +78,14 @@ class Config:
         """A whole number above 0."""
         value = self.get(key, default)
         if type(value) is not int or not 0 < value < 2**31:
-            raise self.error(key, f"found {value!r:.40}, expected a whole number above 0 and below 2**31")
+            raise self.error(key, f"{_found(value)}, expected a whole number above 0 and below 2**31")
         return value
 
     def number(self, key: str, default: float | None = None) -> float:
         """A number above 0."""
         value = self.get(key, default)
         if type(value) not in (int, float) or not 0 < value < 1e38 or not math.isfinite(value):
-            raise self.error(key, f"found {value!r:.40}, expected a number above 0")
+            raise self.error(key, f"{_found(value)}, expected a number above 0")
         return float(value)
 
     def flag(self, key: str, default: bool) -> bool:
@@ -116,6 +116,10 @@ class Config:
     def error(self, key: str, message: str) -> FormatError:
         """The error that names the key."""
         return FormatError(message, path=self.path, field=shown(key))
+
+
+def _found(value: Any) -> str:
+    return "it is missing" if value is None else f"found {value!r:.40}"
 
 
 def check_plain(config: Config) -> None:
