@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .errors import MiniquantError
+from .markup import visible
 
 if TYPE_CHECKING:
     from .modelfile import Description
@@ -52,7 +53,7 @@ def _print_description(found: Description) -> None:
 
     tag = f"[{found.format}]"
     click.echo(
-        f"{tag} version={found.version} arch={found.architecture} tensors={len(found.tensors)} "
+        f"{tag} version={found.version} arch={visible(found.architecture)} tensors={len(found.tensors)} "
         f"kv={len(found.metadata)} alignment={found.alignment}"
     )
     click.echo(f"{tag} tensor types:")
@@ -61,12 +62,12 @@ def _print_description(found: Description) -> None:
     click.echo(f"{tag} key tensors:")
     for row in _key_tensors(found):
         place = f"dims={row.shape[::-1]}" if found.format == "gguf" else f"shape={row.shape}"  # ggml's order, or ours
-        click.echo(f"  - {row.name}: {row.type} {place}")
+        click.echo(f"  - {visible(row.name)}: {row.type} {place}")
     click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
     click.echo(f"{tag} metadata:")
     for key, value in found.metadata.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        click.echo(f"  - {key} = {text if len(text) <= 90 else text[:89] + '…'}")
+        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        click.echo(f"  - {visible(key)} = {text if len(text) <= 90 else text[:89] + '…'}")
 
 
 def _binary(size: float) -> str:
@@ -196,7 +197,7 @@ def convert(folder: Path, output: Path, kind: str) -> None:
     of_each = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
     click.echo(f"wrote {output}, {human(output.stat().st_size)}: {len(converted.types)} tensors ({of_each})")
     for name, reason in converted.skipped.items():
-        click.echo(f"left out {name}: {reason}")
+        click.echo(f"left out {visible(name)}: {reason}")
 
 
 @contextmanager
@@ -234,7 +235,7 @@ def to_bump(file: Path, output: Path) -> None:
         f"{config.architecture}, {config.layers} layers, {config.heads} heads, {config.kv_heads} of keys and values"
     )
     if stay := left_behind(file):
-        click.echo(f"these keys have no place in a bump file and stay in {file}: {', '.join(stay)}")
+        click.echo(f"these keys have no place in a bump file and stay in {file}: {visible(', '.join(stay))}")
 
 
 @main.command()
@@ -320,19 +321,21 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+    click.echo("\n".join(map(visible, json.dumps(value, indent=1, ensure_ascii=False).split("\n"))))
 
 
 def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
     """A rich table on a terminal; plain aligned columns where the output goes to a file or another program."""
+    rows = [tuple(map(visible, row)) for row in rows]
     if sys.stdout.isatty():
         from rich import box
         from rich.console import Console
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(*columns, box=box.SIMPLE_HEAD)
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*map(Text, row))  # a name in brackets is no markup
         return Console().print(table)
     widths = [max(map(len, cells)) for cells in zip(columns, *rows)]
     for row in (columns, *rows):
@@ -344,7 +347,7 @@ def run() -> None:
     try:
         main()
     except (MiniquantError, OSError) as error:
-        click.echo(f"miniquant: {error}", err=True)
+        click.echo(f"miniquant: {visible(str(error))}", err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
         click.echo(f"miniquant: this needs the package {error.name}; pip install 'miniquant[labs]' brings it", err=True)
