@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from .__main__ import CHUNK
+
 HERE = Path(__file__).parent
 SECURITY = HERE.parent / "SECURITY.md"
 BEGIN, END = "<!-- counts: python -m fuzz.report -->\n", "<!-- end of counts -->\n"
@@ -30,8 +32,8 @@ def counts(results: dict[str, Any]) -> str:
     lines += [
         "",
         f"{total:,} damaged files in all, of seed {named}, under Python {versions['python']} and NumPy "
-        f"{versions['numpy']}. Each file had {limits['seconds']:g} s of processor time, and each run of 20,000 files "
-        f"{limits['memory'] >> 20} MiB of address space more than its process had before the first.",
+        f"{versions['numpy']}. Each file had {limits['seconds']:g} s of processor time, and each run of {CHUNK:,} "
+        f"files {limits['memory'] >> 20} MiB of address space more than its process had before the first.",
     ]
     if guided := results.get("guided"):
         lines += ["", "| reader, guided by coverage | seconds | files | edges reached | anything else |"]
