@@ -91,6 +91,10 @@ HEADERS = {
     "no object": (struct.pack("<Q", 2) + b"[]", "header: this JSON is no object in braces"),
     "no UTF-8": (struct.pack("<Q", 2) + b"\xff\xff", "not valid UTF-8"),
     "brackets in brackets": (struct.pack("<Q", 200_000) + b"[" * 200_000, "this JSON cannot be read|this is no JSON"),
+    "a name twice among many": (
+        struct.pack("<Q", 1_200_017) + b"{" + b"".join(b'"n%06d":0,' % i for i in range(100_000)) + b'"n099999":0    }',
+        "the name 'n099999' stands twice",
+    ),
     "a number without an end": (struct.pack("<Q", 10_000) + b"1" * 10_000, "this JSON cannot be read"),
 }
 

@@ -133,10 +133,11 @@ def parse_object(text: str, path: str, field: str | None = None, offset: int = 0
     """A JSON object in which no key stands twice; ``offset`` is where the text begins in the file."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            twice = next(key for i, (key, _) in enumerate(pairs) if key in dict(pairs[:i]))
-            raise FormatError(f"the name {twice[:80]!r} stands twice; names are unique", path=path, field=field)
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise FormatError(f"the name {key[:80]!r} stands twice; names are unique", path=path, field=field)
+            found[key] = value
         return found
 
     try:
