@@ -10,6 +10,7 @@ import platform
 import subprocess
 import sys
 import tracemalloc
+import warnings
 
 import gguf
 import numpy as np
@@ -261,6 +262,15 @@ def test_more_bits_mean_a_smaller_error(kind):
         **{"Q2_K": 2.625, "Q3_K": 3.4375, "Q4_K": 4.5},
         **{"Q5_K": 5.5, "Q6_K": 6.5625},
     }
+
+
+@every_type
+def test_nothing_is_printed_or_warned_about(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for family in (*ORDINARY, *EDGES, lambda rng: np.full((2, 256), 1e30), lambda rng: np.full((2, 256), np.nan)):
+            decode(encode(blocks(family), kind), kind)
+            encode_q8_k(blocks(family) if np.isfinite(blocks(family)).all() else np.zeros((1, 256), f32))
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """The block formats of real GGUF: encode float32 rows into bytes and back, equal to ggml to the bit.
 
-A row is cut into blocks of 32 weights; each block carries its own float16 scale, so a tensor needs no other. The
-arithmetic runs on a quarter of a million weights at a time, in up to four threads. Where it goes across the
-weights of a block, the blocks are turned on their side first: numpy is quick along long rows and slow along short ones.
+A row is cut into blocks of 32 weights; each block carries its own float16 scale, so a tensor needs no other. K-quants
+have blocks of 256 and scales in two stages, see ``kquants``. The arithmetic runs on a quarter of a million weights at a
+time, in up to four threads. Where it goes across the weights of a block, the blocks are turned on their side first:
+numpy is quick along long rows and slow along short ones.
 
 Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``, ``dequantize_row_*``) and ``ggml-common.h`` (the structs).
 """
