@@ -121,21 +121,21 @@ def _pre(found: Config, ignore_merges: bool) -> str:
     """llama.cpp's name of the rule that cuts a text into words."""
     rule = found.get("pre_tokenizer")
     steps = rule.get("pretokenizers") if isinstance(rule, dict) and rule.get("type") == "Sequence" else [rule]
-    steps = steps if isinstance(steps, list) else [steps]
-    plain = [
-        {"use_regex": True, **step} if isinstance(step, dict) and step.get("type") == "ByteLevel" else step
-        for step in steps
-    ]
-    plain = [
-        {key: value for key, value in step.items() if key != "trim_offsets"} if isinstance(step, dict) else step
-        for step in plain
-    ]
+    plain = [_plain(step) for step in steps] if isinstance(steps, list) else None
     for name, known, ignoring in PRE_TOKENIZERS:
         if plain == known and ignore_merges == ignoring:
             return name
     known = ", ".join(name for name, *_ in PRE_TOKENIZERS)
     more = " with ignore_merges" if ignore_merges else ""
     raise found.error("pre_tokenizer", f"found {rule!r:.200}{more}; the rules known by a name in llama.cpp are {known}")
+
+
+def _plain(step: Any) -> Any:
+    """A step of the rule without what concerns no token, and with the default that may be left out."""
+    if not isinstance(step, dict):
+        return step
+    defaults = {"use_regex": True} if step.get("type") == "ByteLevel" else {}
+    return defaults | {key: value for key, value in step.items() if key != "trim_offsets"}
 
 
 def _template(found: Config) -> tuple[str | None, str | None]:
