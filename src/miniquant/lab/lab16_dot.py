@@ -94,6 +94,10 @@ def _divided(blocks: np.ndarray, x: np.ndarray) -> float:
     return float(sum(dot / scale if scale else 0.0 for dot, scale in zip(dots, d)))
 
 
+def _one_in_an_array(blocks: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.array([q8_dot(blocks, x)], F32)
+
+
 def _int8_sums(blocks: np.ndarray, x: np.ndarray) -> float:
     """Products kept in int8, which wrap around and lose what stands behind the point."""
     d, q = _parts(blocks)
@@ -172,6 +176,13 @@ Q8_DOT = Exercise(
             "Quantizing divides by d; coming back multiplies.",
             "Multiply by d.",
             "four times too large where d is 0.5",
+        ),
+        Mistake(
+            "one number in an array",
+            _one_in_an_array,
+            '`block[:2].view("<f2")` is an array of one number, and so is all that was multiplied by it.',
+            "Take the number out of it with `[0]`.",
+            "`[0.5]` of shape (1,) where a number is expected",
         ),
         Mistake(
             "multiplied in int8",

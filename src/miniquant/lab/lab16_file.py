@@ -201,7 +201,7 @@ def types_oracle(kinds: list[int]) -> bytes:
     out = by_digits(len(kinds), 4)
     for kind in kinds:
         if kind not in _BY_NUMBER:
-            raise ValueError(kind)
+            raise ValueError(f"bump has no number for ggml's type {kind}")
         out += by_digits(_BY_NUMBER[kind], 1)
     return out
 
@@ -268,6 +268,13 @@ BUMP_TYPES = Exercise(
             "A type without a code became FP32, and a reader will take its blocks for floats.",
             "Raise ValueError if a code is not in your dict.",
             "no error for Q4_1",
+        ),
+        Mistake(
+            "a KeyError",
+            lambda kinds: struct.pack("<I", len(kinds)) + bytes([_BY_NUMBER[kind] for kind in kinds]),
+            "A dict refuses what is not in it by itself, with a KeyError, and a caller waits for a ValueError.",
+            "Look whether all kinds are in your dict first, and raise ValueError if not.",
+            "KeyError for Q4_1",
         ),
         Mistake(
             "an unknown type left out",

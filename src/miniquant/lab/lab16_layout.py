@@ -154,7 +154,7 @@ def order_oracle(layer: list[str], n_layers: int, tensors: list[str]) -> list[st
             rest.remove(name)
             found.append(name)
         elif needed:
-            raise ValueError(name)
+            raise ValueError(f"{name} is missing")
 
     take("token_embd.weight", True)
     take("position_embd.weight", False)
@@ -168,7 +168,7 @@ def order_oracle(layer: list[str], n_layers: int, tensors: list[str]) -> list[st
     take("output_norm.bias", False)
     take("output.weight", False)
     if rest:
-        raise ValueError(rest)
+        raise ValueError(f"left over: {rest}")
     return found
 
 
@@ -229,6 +229,12 @@ def _loose(
     return found if placeholders else [name for name in found if name is not None]
 
 
+def _two_ends(layer: list[str], n_layers: int, tensors: list[str]) -> list[str | None]:
+    """Embedding, layers, norm, and a look at nothing else."""
+    names = [f"blk.{i}.{part}" for i in range(n_layers) for part in layer]
+    return [_FRONT[0], *(name if name in tensors else None for name in names), _BACK[0]]
+
+
 def _as_in_gguf(layer: list[str], n_layers: int, tensors: list[str]) -> list[str | None]:
     bump_order(layer, n_layers, tensors)
     return list(tensors)
@@ -271,6 +277,14 @@ BUMP_ORDER = Exercise(
             "A tensor for which the layout has no place was dropped without a word, and the model is another one now.",
             "Raise ValueError if a tensor is not in the layout.",
             "no error for rope_freqs.weight",
+        ),
+        Mistake(
+            "two ends and no questions",
+            _two_ends,
+            "Only the two ends that every model has were written; positions, a head, and anything unknown were dropped "
+            "without a word.",
+            "Take each optional end if it is there, and raise ValueError if anything is left over.",
+            "right for the smallest toy, too short where there is an output.weight",
         ),
         Mistake(
             "missing weights taken for zeros",
