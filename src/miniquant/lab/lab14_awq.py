@@ -271,8 +271,8 @@ SEARCH_CLIP = Exercise(
     cases=_clip_cases,
     tolerance=1e-9,
     hints=(
-        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the output's "
-        "error is `change @ hessian @ change` with change = scale × q - w.",
+        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the output "
+        "moves by `change @ hessian @ change` with change = scale × q - w.",
         "Measure the change against the weights as they were, clipped ones included: what clipping takes away counts. "
         "`min(ratios, key=error)` finds the first of the best.",
     ),
