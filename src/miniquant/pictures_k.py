@@ -10,11 +10,13 @@ from .markup import Picture, box, scroll
 from .packing import unpack_scales_and_minimums
 
 _STYLE = """
-.mq.mq.mq .mq-fields td{text-align:center;padding:.2em .5em;border:1px solid currentColor;white-space:nowrap}
+.mq.mq.mq .mq-fields td{text-align:center;padding:.2em;border:1px solid currentColor}
 .mq.mq.mq .mq-fields th{text-align:right;font-weight:400;padding:.2em .6em}
-.mq.mq.mq .mq-fields small{display:block;opacity:.9}
+.mq.mq.mq .mq-fields small{display:block;font-size:.9em}
 .mq.mq.mq .mq-fields .mq-scale{background:rgba(86,180,233,.28)}
 .mq.mq.mq .mq-fields .mq-minimum{background:rgba(230,159,0,.28);border-style:dashed}
+.mq.mq.mq .mq-fields{table-layout:fixed;width:44em}
+.mq.mq.mq .mq-fields th{width:9em}
 .mq.mq.mq .mq-fields .mq-no{border-color:transparent;opacity:.8;font-size:.85em}
 """
 _PLACES = [  # for each byte, from its highest bit: what it holds, which one, which bits of it
