@@ -318,3 +318,6 @@ def test_a_stretch_of_a_k_quant_names_the_parts_that_lie_in_it(tmp_path):
     assert data.text(data.start, data.start + 16).startswith("ql of block 0; [0, 0] to [0, 255]: 1, 1")
     assert data.text(data.start + 191, data.start + 211).startswith("qh, scales, d of block 0, ql of block 1; ")
     assert "ql, 128 bytes" in data.explanation
+    rows = repr(hexview(path, data.start, 212)).splitlines()[1:]
+    assert rows[0].endswith("tensor 'w': data (ql of block 0)")
+    assert rows[13].endswith("… tensor 'w': data (d of block 0, ql of block 1)")

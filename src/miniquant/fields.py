@@ -58,6 +58,10 @@ class Field:
         value = _decode(self.raw, self.form)
         return value.reshape(self.shape) if self.shape is not None and value.size == math.prod(self.shape) else value
 
+    def parts(self, start: int, end: int) -> str:
+        """Which parts of the field lie in the file's bytes ``start`` to ``end``, if it has parts with names."""
+        return ""
+
     def text(self, start: int | None = None, end: int | None = None) -> str:
         """The value as short text; of an array, the elements that lie in the file's bytes ``start`` to ``end``."""
         if self.shape is None:

@@ -86,9 +86,25 @@ class GGUFField(Field):
         if not len(items):
             return "cut short"
         listed = ", ".join(f"{x:.4g}" if items.dtype.kind == "f" else str(x) for x in items.tolist())
-        named = "" if start is None else _parts(self.form, self.start, max(self.start, start), end)
+        named = self.parts(start, end) if start is not None and end is not None else ""
         place = _place(first * per, last * per - 1, self.shape)
-        return f"{named}{place}: {listed}" + ", …" * ((last - first) * per > shown)
+        return f"{named + '; ' * bool(named)}{place}: {listed}" + ", …" * ((last - first) * per > shown)
+
+    def parts(self, start: int, end: int) -> str:
+        """Which parts of a K-quant's blocks lie in the file's bytes ``start`` to ``end``; empty for another type."""
+        kind = GGMLType.__members__.get(self.form)
+        if kind not in PARTS:
+            return ""
+        first, last = (max(start, self.start) - self.start, min(end, self.end) - self.start)
+        found = []
+        for block in range(first // kind.n_bytes, (last - 1) // kind.n_bytes + 1):
+            at, names = block * kind.n_bytes, []
+            for name, size in PARTS[kind].items():
+                if at < last and at + size > first:
+                    names.append(name)
+                at += size
+            found.append(f"{', '.join(names)} of block {block}")
+        return ", ".join(found)
 
     def _item(self) -> tuple[int, int]:
         """The bytes of the smallest piece that can be decoded, and how many elements it holds."""
@@ -117,26 +133,6 @@ class GGUFField(Field):
 
 
 _PLAIN = {kind.name: code for kind, code in INTEGERS.items()}
-
-
-def _parts(form: str, origin: int, start: int, end: int | None) -> str:
-    """Which parts of a K-quant's blocks lie in the file's bytes ``start`` to ``end``; empty for another type.
-
-    >>> _parts("Q4_K", 0, 0, 16), _parts("Q4_K", 0, 140, 149), _parts("Q8_0", 0, 0, 16)
-    ('d, dmin, scales of block 0; ', 'qs of block 0, d, dmin, scales of block 1; ', '')
-    """
-    kind = GGMLType.__members__.get(form)
-    if kind not in PARTS or end is None:
-        return ""
-    found = []
-    for block in range((start - origin) // kind.n_bytes, (end - 1 - origin) // kind.n_bytes + 1):
-        at, names = origin + block * kind.n_bytes, []
-        for name, size in PARTS[kind].items():
-            if at < end and at + size > start:
-                names.append(name)
-            at += size
-        found.append(f"{', '.join(names)} of block {block}")
-    return ", ".join(found) + "; "
 
 
 def block_fields(raw: np.ndarray, kind: GGMLType) -> list[Field]:

@@ -100,8 +100,13 @@ def _ascii(data: np.ndarray, start: int, end: int) -> str:
 def _text_row(data: np.ndarray, at: int, runs: list[Run]) -> str:
     low, high = runs[0][1], runs[-1][2]
     cells = "   " * (low - at) + bytes(data[low:high]).hex(" ")
-    names = ", ".join(("… " if start > field.start else "") + field.name for field, start, _ in runs)
+    names = ", ".join(_name(*run) for run in runs)
     return f"{at:08x}  {cells:<{3 * ROW}} {' ' * (low - at) + _ascii(data, low, high):<{ROW}}  {names}"
+
+
+def _name(field: Field, start: int, end: int) -> str:
+    inside = field.parts(start, end)
+    return "… " * (start > field.start) + field.name + f" ({inside})" * bool(inside)
 
 
 def _html(data: np.ndarray, title: str, stop: str, rows: list[tuple[int, list[Run]]], shown: list[Field]) -> str:
