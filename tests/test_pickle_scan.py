@@ -11,6 +11,7 @@ import fractions
 import io
 import pickle
 import pickletools
+import tarfile
 import zipfile
 from collections import OrderedDict
 
@@ -222,6 +223,36 @@ def test_an_archive_without_a_pickle_and_a_damaged_one_are_format_errors(tmp_pat
     (tmp_path / "m.pt").write_bytes(damaged)
     with pytest.raises(FormatError, match="CRC"):
         scan_file(tmp_path / "m.pt")
+
+
+def test_a_pickle_with_an_archive_behind_it_is_judged_by_its_beginning_as_torch_does(tmp_path):
+    torch.save({"w": torch.ones(2)}, tmp_path / "good.pt")
+    hostile = b"\x80\x02cmath\nsqrt\n."
+    (tmp_path / "m.pt").write_bytes(hostile + (tmp_path / "good.pt").read_bytes())
+    assert zipfile.is_zipfile(tmp_path / "m.pt"), "whoever looks at the end sees the honest archive"
+    with pytest.raises(FormatError, match="bytes follow the pickle's end"):
+        refuse_unlisted(tmp_path / "m.pt")
+    (tmp_path / "m.pt").write_bytes(hostile)
+    with pytest.raises(PickleSecurityRisk, match=r"math\.sqrt"):
+        refuse_unlisted(tmp_path / "m.pt")
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_two_entries_of_one_name_are_refused_because_readers_differ(tmp_path):
+    with zipfile.ZipFile(tmp_path / "m.pt", "w") as archive:
+        archive.writestr("m/data.pkl", b"cmath\nsqrt\n.")
+        archive.writestr("m/data.pkl", pickle.dumps([1], 2))
+    with pytest.raises(FormatError, match="the same name"):
+        refuse_unlisted(tmp_path / "m.pt")
+
+
+def test_a_tar_archive_whose_name_is_a_harmless_pickle_is_refused(tmp_path):
+    (tmp_path / "content").write_bytes(b"cmath\nsqrt\n.")
+    with tarfile.open(tmp_path / "m.pt", "w", format=tarfile.GNU_FORMAT) as archive:
+        archive.add(tmp_path / "content", arcname="I1\n.")
+    assert imports((tmp_path / "m.pt").read_bytes()) == [], "its first bytes alone look harmless"
+    with pytest.raises(FormatError, match="a tar archive"):
+        refuse_unlisted(tmp_path / "m.pt")
 
 
 # ---- the picture -----------------------------------------------------------------------------------------------------

@@ -11,14 +11,18 @@ that ``torch.save`` writes.
 
 from __future__ import annotations
 
+import io
 import os
 import pickletools
+import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .errors import FormatError, PickleSecurityRisk
 
+ZIP = b"PK\x03\x04"
 UNKNOWN = "?"  # a name that only a running pickle would know
 LEGACY_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # a pickle of torch's magic number; four more follow it
 STORAGES = ("Float", "Half", "BFloat16", "Double", "Long", "Int", "Short", "Char", "Byte", "Bool")
@@ -118,27 +122,44 @@ def scan_file(path: str | os.PathLike[str]) -> dict[str, list[Import]]:
     """What each pickle of a file would import: {the pickle's name: imports}; nothing is unpickled.
 
     Reads a file of ``torch.save`` (a zip archive: its entries ``*.pkl``; or the older five pickles in a row) and a
-    plain pickle. Raises ``FormatError`` for anything else, ``OSError`` if the file cannot be opened.
+    plain pickle; which of them it is, the first bytes decide, as they do for ``torch.load``. Raises ``FormatError`` for
+    anything else, and for a file that two readers could see differently; ``OSError`` if it cannot be opened.
     """
+    with open(path, "rb") as file:
+        data = file.read()
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                names = [name for name in archive.namelist() if name.endswith(".pkl")]
-                if not names:
-                    raise FormatError("a zip archive without an entry *.pkl; torch.save writes one", field="archive")
-                return {name: _located(name, archive.read(name)) for name in names}
-        with open(path, "rb") as file:
-            data = file.read()
-        found, start = {}, 0
-        for number in range(5 if data.startswith(LEGACY_TORCH) else 1):
-            walked = list(steps(data, start))
-            found[f"pickle {number}"] = [step.wants for step in walked if step.wants]
-            start = walked[-1].end
-        return found
+        return _scan_archive(data) if data.startswith(ZIP) else _scan_row(data)
     except FormatError as error:
         raise FormatError(str(error), path=path) from None
-    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError) as error:  # damaged, packed, encrypted
-        raise FormatError(f"the archive cannot be read: {error}", path=path, field="archive") from None
+
+
+def _scan_archive(data: bytes) -> dict[str, list[Import]]:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            entries = [entry for entry in archive.infolist() if entry.filename.endswith(".pkl")]
+            names = [entry.filename for entry in entries]
+            if not names:
+                raise FormatError("a zip archive without an entry *.pkl; torch.save writes one", field="archive")
+            if len(set(names)) < len(names):
+                raise FormatError("two entries have the same name; readers take one or the other", field="archive")
+            return {entry.filename: _located(entry.filename, archive.read(entry)) for entry in entries}
+    except (zipfile.BadZipFile, NotImplementedError, EOFError, RuntimeError, zlib.error) as error:
+        raise FormatError(f"the archive cannot be read: {error}", field="archive") from None  # damaged, encrypted, …
+
+
+def _scan_row(data: bytes) -> dict[str, list[Import]]:
+    """One pickle, or the five of the older format, behind which the storages lie."""
+    if tarfile.is_tarfile(io.BytesIO(data)):
+        raise FormatError("a tar archive, torch's oldest format; save the model anew", field="archive", offset=0)
+    found, start = {}, 0
+    legacy = data.startswith(LEGACY_TORCH)
+    for number in range(5 if legacy else 1):
+        walked = list(steps(data, start))
+        found[f"pickle {number}"] = [step.wants for step in walked if step.wants]
+        start = walked[-1].end
+    if start < len(data) and not legacy:
+        raise FormatError(f"{len(data) - start} bytes follow the pickle's end", field="pickle", offset=start)
+    return found
 
 
 def refuse_unlisted(path: str | os.PathLike[str], allowed: Iterable[tuple[str, str]] = STATE_DICT) -> None:
