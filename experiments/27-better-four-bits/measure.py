@@ -73,7 +73,7 @@ def _as_it_is(model: MiniGPT, _: np.ndarray) -> MiniGPT:
 
 
 def _rounding(target: str) -> dict[str, Method]:
-    """Every algorithm on one target. What is not frozen yet is rounded to nearest, in a GGUF file by ggml's own rule."""
+    """All algorithms on one target. What is not frozen yet is rounded to nearest; in a GGUF file by ggml's own rule."""
     to_file = _as_it_is if target not in PYTORCH_ONLY else lambda m, _: round_to_nearest(m, target)
 
     def then(algorithm: Make) -> Make:

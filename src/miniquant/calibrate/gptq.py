@@ -86,23 +86,23 @@ def gptq_layer(
         grid = fitted(w, hessian)
     order = np.argsort(-np.diag(hessian), kind="stable") if act_order else np.arange(w.shape[1])
     factor = cholesky_of_inverse(damped(hessian, damping)[np.ix_(order, order)])
-    left, q = w.astype(np.float64), np.empty(w.shape, np.int16)  # left: what is still to be rounded
+    left = w[:, order].astype(np.float64)  # what is still to be rounded, in the order in which it will be
+    q = np.empty(w.shape, np.int16)
     for start in range(0, w.shape[1], BLOCK):
-        columns = order[start : start + BLOCK]
-        u = factor[start : start + BLOCK, start : start + BLOCK]
-        scaled = np.empty((len(w), len(columns)))  # error / U[j, j] of each column
-        for i, column in enumerate(columns):
-            group = column // size
-            if not early and column % size == 0:
-                span = slice(column, column + size)
+        end = min(start + BLOCK, w.shape[1])
+        scaled = np.empty((len(w), end - start))  # error / U[j, j] of each column
+        for j in range(start, end):
+            group = order[j] // size
+            if not early and j % size == 0:
+                span = slice(j, j + size)
                 part = fitted(left[:, span].astype(np.float32), hessian[span, span])
                 grid.scale[:, group], grid.minimum[:, group] = part.scale[:, 0], part.minimum[:, 0]
             own = Grid(grid.scale[:, group, None], grid.minimum[:, group, None], grid.low, grid.high)
-            q[:, column] = snap(left[:, column, None].astype(np.float32), own)[:, 0]
-            restored = own.scale[:, 0].astype(np.float64) * q[:, column] + own.minimum[:, 0]
-            scaled[:, i] = (left[:, column] - restored) / u[i, i]
-            left[:, columns[i + 1 :]] -= np.outer(scaled[:, i], u[i, i + 1 :])
-        left[:, order[start + BLOCK :]] -= scaled @ factor[start : start + BLOCK, start + BLOCK :]
+            chosen = snap(left[:, j, None].astype(np.float32), own)
+            q[:, order[j]] = chosen[:, 0]
+            scaled[:, j - start] = (left[:, j] - restore(chosen, own)[:, 0]) / factor[j, j]
+            left[:, j + 1 : end] -= np.outer(scaled[:, j - start], factor[j, j + 1 : end])
+        left[:, end:] -= scaled @ factor[start:end, end:]
     return _never_worse(Snapped(q, grid), plain, w, hessian)
 
 
