@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 from bump_models import SMALL, llama_tensors, write_llama
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from miniquant import MiniquantError
 from miniquant.bump import BumpType, open_bump, write_bump
@@ -222,6 +224,22 @@ def open_config(embed, heads, head_dim):
     from miniquant.bump import BumpConfig
 
     return BumpConfig("llama", 1, 3, embed, 5, heads, head_dim, heads, 7, 1e-5, 1e4, True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), max_size=12))
+def test_buffers_of_any_shape_begin_at_multiples_of_64_and_none_touches_another(shapes):
+    plan = BumpAllocator()
+    for number, shape in enumerate(shapes):
+        assert plan.reserve(str(number), *shape) % 64 == 0
+    buffers = plan.allocate()
+    for number, shape in enumerate(shapes):
+        assert buffers[str(number)].shape == tuple(shape) and not buffers[str(number)].any()
+        buffers[str(number)][...] = number
+    assert all((buffer == int(name)).all() for name, buffer in buffers.items())
+    assert all(buffer.ctypes.data % 64 == 0 for buffer in buffers.values() if buffer.size)
+    sizes = sum(4 * int(np.prod(shape)) for shape in shapes)
+    assert sizes <= plan.size <= sizes + 64 * len(shapes) and plan.size % 64 == 0
 
 
 def test_a_name_is_reserved_once():
