@@ -23,3 +23,9 @@ def test_it_measures_blocks_beside_torch_and_memory_and_the_committed_results_ar
             assert all(0 < row["best, ms"] <= row["median, ms"] for row in rows.values())
         assert f"256x256 matrix times vector, {threads}" in done.stdout
     assert str(tmp_path) not in json.dumps(found)
+
+
+def test_the_committed_products_from_blocks_beat_float32_with_two_threads():
+    rows = json.loads((BENCH.parent / "bump.json").read_text())["2 threads"]
+    for kind in ("Q4_K", "Q8_0"):
+        assert rows[f"{kind}, blocks"]["median, ms"] < rows["float32, torch.mv"]["median, ms"]

@@ -202,6 +202,20 @@ def test_an_odd_head_cannot_be_turned(tmp_path):
         Runtime(tmp_path / "weights.bump")
 
 
+def test_an_arena_that_a_machine_cannot_give_names_the_remedy_and_a_smaller_context_runs(tmp_path, monkeypatch):
+    write_llama(tmp_path / "m.gguf", SMALL | {"context": 2**32 - 1})
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    with Runtime(tmp_path / "weights.bump", context=8) as runtime:
+        assert len(runtime.greedy([1], 3)) == 3
+
+    def no_memory(_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(BumpAllocator, "allocate", no_memory)
+    with pytest.raises(MiniquantError, match=r"for the arena of 4294967295 tokens .*; pass a smaller context"):
+        Runtime(tmp_path / "weights.bump")
+
+
 def test_every_buffer_of_the_arena_begins_at_a_multiple_of_64_in_one_allocation(minigpts):
     with Runtime(minigpts / "Q8_0" / "weights.bump") as runtime:
         begin = min(a.ctypes.data for a in runtime.arena.values())

@@ -40,7 +40,13 @@ class Runtime:
         self.context = config.context if context is None else min(context, config.context)
         warm(t.dtype for t in self.file.tensors.values() if len(t.shape) == 2)
         self.plan = arena_plan(config, self.context)
-        self.arena = self.plan.allocate()
+        try:
+            self.arena = self.plan.allocate()
+        except (OSError, OverflowError) as error:
+            raise MiniquantError(
+                f"{path}: no {self.plan.size} bytes for the arena of {self.context} tokens ({error}); "
+                "pass a smaller context"
+            ) from None
         self.used = 0
         self._layer = self._llama_layer if config.architecture == "llama" else self._gpt2_layer
         self._cut = {name: (self.file.raw(name), t.dtype, t.shape) for name, t in self.file.tensors.items()}
