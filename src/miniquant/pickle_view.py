@@ -128,7 +128,7 @@ def _html(title: str, head: list[str], rows: list[tuple], problem: str) -> str:
     letters = dict.fromkeys(row[2] for row in rows)
     used = [kind for kind in KINDS.values() if kind[0] in letters]
     key = "".join(f"<span class='mq-key mq-p{letter}'>{letter} {what}</span>" for letter, what, _ in used)
-    top = "".join(f"<th scope='col'>{escape(h) or 'kind'}</th>" for h in head)
+    top = "".join(f"<th scope='col'>{escape(h)}</th>" for h in (*head[:2], "opcode, and what it does", head[-1]))
     body = ""
     for offset, in_hex, letter, opcode, argument, meaning, stack in rows:
         cells = "".join(
@@ -136,8 +136,8 @@ def _html(title: str, head: list[str], rows: list[tuple], problem: str) -> str:
         )
         name = f"<strong>{escape(opcode)}</strong>" if letter in "IC" else escape(opcode)
         body += (
-            f"<tr><td class='mq-number'>{offset}</td><td class='mq-op'>{in_hex}</td><td>{letter}</td>"
-            f"<td class='mq-op mq-p{letter}'>{name}</td><td>{escape(argument)}</td><td>{escape(meaning)}</td>"
+            f"<tr><td class='mq-number'>{offset}</td><td class='mq-op'>{in_hex}</td>"
+            f"<td class='mq-p{letter}'>{letter} {name} {escape(argument)}<br><em>{escape(meaning)}</em></td>"
             f"<td>{cells or 'empty'}</td></tr>"
         )
     listed = f"<table class='mq-pickle mq-mono'><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
