@@ -192,12 +192,13 @@ def _groups(w: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def row_chunks(shape: tuple[int, int], size: int = CHUNK) -> list[slice]:
-    """Slices of rows, about ``size`` elements each, at least one row.
+    """Slices of rows, about ``size`` elements each, at least one row. Rows of nothing are one slice, however many.
 
-    >>> row_chunks((5, 4), size=8)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    >>> row_chunks((5, 4), size=8), row_chunks((2**32, 0))
+    ([slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)], [slice(0, 4294967296, None)])
     """
-    rows = max(1, size // max(1, math.prod(shape[1:])))
+    width = math.prod(shape[1:])
+    rows = max(1, size // width if width else shape[0])
     return [slice(start, min(start + rows, shape[0])) for start in range(0, shape[0], rows)]
 
 
