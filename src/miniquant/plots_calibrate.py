@@ -47,7 +47,7 @@ def error_over_alpha(alphas: Sequence[float], series: Mapping[str, Sequence[floa
         relative = np.asarray(errors, np.float64) / errors[0]
         best = int(relative.argmin())
         ax.plot(alphas, relative, LINES[i % 4] + MARKERS[i % 6], color=_DARK[i % 4], markersize=4, label=name)
-        ax.annotate(f"{relative[best]:.2f}", (alphas[best], relative[best]), (0, -12), textcoords="offset points")
+        ax.annotate(f"{relative[best]:.2f}", (alphas[best], relative[best]), (0, 6), textcoords="offset points")
         parts.append(f"{name}: at best {relative[best]:.2g} of it, at alpha {alphas[best]:.2g}")
     ax.axhline(1, color="#555555", linewidth=0.8)
     ax.set_yscale("log")
