@@ -182,3 +182,11 @@ def test_a_target_that_does_not_exist_and_tokens_that_are_no_windows_are_refused
     for tokens in (np.zeros((1, 33), np.int64), np.full((1, 8), 64), np.full((1, 8), -1)):
         with pytest.raises(QuantizationError, match="at most, from 0 to 63"):
             gptq(model, tokens)
+
+
+def test_a_progress_bar_counts_the_layers_where_somebody_looks(capsys):
+    tokens = np.zeros((1, 8), np.int64)
+    gptq(random_model(), tokens)
+    assert capsys.readouterr().err == "", "in a file or a notebook there is nobody to look"
+    gptq(random_model(), tokens, progress=True)
+    assert "GPTQ: 100%" in (shown := capsys.readouterr().err) and "8/8" in shown

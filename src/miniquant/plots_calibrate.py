@@ -72,6 +72,8 @@ def intervals(rows: Mapping[str, Interval], *, what: str, nothing: float, title:
     ax.axvline(nothing, color="black", linestyle="--", linewidth=1)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set_ylim(len(rows) - 0.5, -0.5)
+    if nothing == 1:
+        ax.set_xlim(left=0)
     ax.set_xlabel(f"{what}; ● differs from {nothing:g}, ◆ may be chance")
     ax.grid(axis="x")
     said = "; ".join(f"{name} {value:.3g} ({low:.3g} to {high:.3g})" for name, (value, low, high) in rows.items())
