@@ -1,6 +1,6 @@
 """Matrix times vector from blocks, beside float32 `torch` and plain memory traffic, in one run: `make bench`.
 
-python benchmarks/bench_bump.py [--size 4096] [--repetitions 60] [--out FOLDER]
+python benchmarks/bench_bump.py [--size 4096] [--repetitions 150] [--out FOLDER]
 
 Every job runs once in each repetition, in turns, so that a busy moment of the machine meets all of them; with one
 thread, then with two. Beside the milliseconds stands how many gigabytes of weights a job reads in a second. Writes
@@ -79,7 +79,7 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=4096, help="rows and columns of the matrix, a multiple of 256")
-    parser.add_argument("--repetitions", type=int, default=60)
+    parser.add_argument("--repetitions", type=int, default=150)
     parser.add_argument("--out", type=Path, default=HERE, help="a folder for bump.json")
     options = parser.parse_args(arguments)
 

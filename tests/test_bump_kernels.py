@@ -86,6 +86,7 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, threads, monkeypatch)
     matvec(raw.reshape(-1), kind, x, expected)
     monkeypatch.setattr(kernels, "THREADS", threads)
     monkeypatch.setattr(kernels, "ALONE", 0)
+    monkeypatch.setattr(kernels, "STRETCH", 6 * len(raw[0]))  # 6 rows at a time, and one at the end
     kernels._pool.cache_clear()
     matvec(raw.reshape(-1), kind, x, out)
     kernels._pool.cache_clear()

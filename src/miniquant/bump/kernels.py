@@ -22,6 +22,7 @@ from .layout import BumpType
 
 THREADS = min(4, os.cpu_count() or 1)  # at most; the kernels run without Python's lock
 ALONE = 2**19  # bytes of a matrix up to which a second thread is not worth its start
+STRETCH = 2**18  # bytes of a matrix that a thread takes at a time
 _ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be regrouped; infinities and NaNs stay what they are
 F, N = np.float32, np.int32
 
@@ -36,12 +37,18 @@ def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
     Raises ``QuantizationError`` for a type without a kernel.
     """
     kernel, blocks, columns = _arranged(raw, kind, x, len(out))
-    threads = THREADS if raw.nbytes > ALONE else 1
-    step = -(-len(out) // (2 * threads)) * 2  # rows of a thread, an even number
-    shares = [(start, min(start + step, len(out))) for start in range(0, len(out), step)]
-    waiting = [_pool().submit(kernel, blocks, columns, out, *share) for share in shares[1:]]
-    kernel(blocks, columns, out, *shares[0])
-    for job in waiting:
+    if raw.nbytes <= ALONE or THREADS == 1:
+        return kernel(blocks, columns, out, 0, len(out))
+    step = max(2, STRETCH * len(out) // raw.nbytes // 2 * 2)  # rows, an even number
+    starts = iter(range(0, len(out), step))  # whoever is free takes the next stretch: a busy core delays nobody
+
+    def work() -> None:
+        for start in starts:
+            kernel(blocks, columns, out, start, min(start + step, len(out)))
+
+    others = [_pool().submit(work) for _ in range(THREADS - 1)]
+    work()
+    for job in others:
         job.result()
 
 
