@@ -163,7 +163,8 @@ def _block_cases(random: np.random.Generator) -> list[Case]:
     cases = []
     for width, inner in ((2, 2), (WIDTH, INNER), (4, 16)):
         block = Block(MiniGPTConfig(d_model=width, d_mlp=inner, n_heads=1))
-        state = {name: random.normal(1, 1, tuple(w.shape)).astype(F32) for name, w in block.state_dict().items()}
+        shapes = {name: tuple(w.shape) for name, w in block.state_dict().items()}
+        state = {name: random.integers(1, 10, shape).astype(F32) for name, shape in shapes.items()}
         sizes = {"attn.qkv": width, "attn.proj": width, "mlp.fc1": width, "mlp.fc2": inner}
         cases.append((state, {name: random.choice([0.25, 0.5, 2, 4], n).astype(F32) for name, n in sizes.items()}))
     return cases
