@@ -113,12 +113,14 @@ def test_every_method_on_a_target_takes_the_same_bytes(table, target):
         assert len({row["bytes"] for row in rows.values() if row["kind"] == target}) == 1
 
 
-def test_both_programs_tell_the_same_story(table):
-    for rows in table["models"].values():
-        for row in rows.values():
-            if "llamacpp" in row:
-                a, b = row["pytorch"]["perplexity"]["mean"], row["llamacpp"]["perplexity"]["mean"]
-                assert abs(a / b - 1) < 0.01
+def test_both_programs_tell_the_same_story_once_no_activation_stands_out(table):
+    """llama.cpp rounds activations too. That costs next to nothing, except where outliers are left in them."""
+    for label, rows in table["models"].items():
+        for name, row in rows.items():
+            if "llamacpp" not in row or name == "float":
+                continue
+            more = row["llamacpp"]["kl"]["mean"] - row["pytorch"]["kl"]["mean"]
+            assert (0 < more < 0.001) == (label == "as trained" or "AWQ" in name), (label, name, more)
 
 
 def test_choosing_integers_takes_less_than_two_minutes(table):
