@@ -24,8 +24,8 @@ def counts(results: dict[str, Any]) -> str:
         if found := results.get("mutated", {}).get(name):
             total += found["files"]
             cells = [NAMES[name], f"{found['files']:,}", f"{found['accepted']:,}", f"{found['refused']:,}"]
-            cells += [str(len(found["findings"])), f"{found['worst_seconds']:.2f} s"]
-            cells += [f"{found['worst_memory'] / 2**20:.1f} MiB"]
+            cells += [str(len(found["findings"])), f"{1000 * found['worst_seconds']:.0f} ms"]
+            cells += [f"{found['worst_memory'] / 2**10:,.0f} KiB"]
             lines.append(f"| {' | '.join(cells)} |")
     seeds = {found["seed"] for found in results.get("mutated", {}).values()}
     named = ", ".join(map(str, sorted(seeds)))
