@@ -197,6 +197,19 @@ def test_a_clipped_model_still_computes_nearly_the_same(trained, text):
     assert 1e-3 < (logits[0] - logits[1]).norm() / logits[0].norm() < 0.1
 
 
+def test_clipping_knows_that_the_activations_were_divided():
+    """In the first layer, whose inputs nothing has changed: no row gets worse by clipping after the fold."""
+    model, tokens = plant_outliers(random_model()), np.random.default_rng(8).integers(0, 64, (16, 32))
+    name, layer, seen = next(linears_of(model, tokens))
+    errors = []
+    for twin in (awq(model, tokens, "int3_g64"), awq(model, tokens, "int3_g64", clip=False)):
+        s = (model.layers[0].ln1.weight / twin.layers[0].ln1.weight).detach().numpy()
+        change = rounded(weight_of(twin.get_submodule(name)), TARGETS["int3_g64"]) / s - weight_of(layer)
+        errors.append(output_error(change[:128], seen.hessian))  # q and k: v is scaled once more, for proj
+    assert s.max() > 2, "there is a scale to know about"
+    assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and errors[0].sum() < 0.99 * errors[1].sum()
+
+
 def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(trained, text):
     for planted, least, most in ((True, 0, 0.1), (False, 0.8, 1)):
         model = plant_outliers(trained) if planted else trained

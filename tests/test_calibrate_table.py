@@ -128,6 +128,23 @@ def test_choosing_integers_takes_less_than_two_minutes(table):
         assert max(row["seconds"] for name, row in rows.items() if name.endswith("GPTQ")) < 120 * 2  # one thread, busy
 
 
+def test_a_small_run_gives_rows_of_the_same_form(table, measure, windows, text, capsys):
+    names = ("float", "Q4_1", "Q4_1 GPTQ", "int3_g64", "int3_g64 AWQ, scales only", "W8A8")
+    found = measure.measure(windows[:2], text[:2], {name: measure.METHODS[name] for name in names})
+    assert "100%" in capsys.readouterr().err, "a progress bar"
+    assert list(found) == list(measure.MODELS)
+    for label, rows in found.items():
+        for name, row in rows.items():
+            stored = table["models"][label][name]
+            assert row["bytes"] == stored["bytes"]
+            for program in ("pytorch", "llamacpp"):
+                assert _form(row.get(program)) == _form(stored.get(program))
+
+
+def _form(value):
+    return {key: _form(part) for key, part in value.items()} if isinstance(value, dict) else type(value)
+
+
 # ---- the arithmetic --------------------------------------------------------------------------------------------------
 
 
