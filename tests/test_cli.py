@@ -162,6 +162,14 @@ def test_a_wrong_call_is_exit_code_2(files):
     assert call("nonsense").exit_code == 2
 
 
+@pytest.mark.parametrize("name, options", [("x.gguf", ("--type", "Q9")), ("x", ()), ("x.bump", ())])
+def test_an_export_to_what_does_not_exist_is_a_wrong_call_and_writes_nothing(tmp_path, name, options):
+    result = call("export", tmp_path / name, *options)
+    assert result.exit_code == 2
+    assert "q4_k_m" in result.output if options else "miniquant to-bump" in " ".join(result.output.split())
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_inspect_imports_neither_torch_nor_matplotlib(files):
     code = (
         "import sys; from click.testing import CliRunner; from miniquant.cli import main; "

@@ -130,11 +130,24 @@ class _FileType(click.Option):
         return super().get_help_record(ctx)
 
 
+class _TensorType(click.ParamType):
+    """A type that has a codec."""
+
+    name = "type"
+
+    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
+        from .gguf.huggingface import KINDS
+
+        if value.upper() not in KINDS:
+            self.fail(f"there is no type {value!r}; there are {', '.join(KINDS).lower()}", param, context)
+        return value.upper()
+
+
 @main.command()
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--model", "source", type=FILE, help="A GGUF-lite or GGUF file of a MiniGPT; else the trained one.")
 @click.option("--preset", default="int4-small-embeddings", show_default=True, help="For .gguf-lite files.")
-@click.option("--type", "kind", default="Q8_0", show_default=True, cls=_FileType)
+@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
 def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
     from .export import Exporter, ExportFormat, ModelWeights
@@ -160,22 +173,13 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     else:
         known = ExportFormat.from_path(output)
         if known is None:
-            raise MiniquantError(f"{output}: the extension says no format; use .gguf-lite, .gguf, .safetensors or .apr")
+            raise click.BadParameter(
+                f"the extension of {output} says no format; use .gguf-lite, .gguf, .safetensors or .apr "
+                "(for .bump, export a .gguf and give it to miniquant to-bump)",
+                param_hint="OUTPUT",
+            )
         Exporter(output.parent).export(ModelWeights.from_model(model, "MiniGPT"), known, output.name)
     click.echo(f"wrote {output}, {human(output.stat().st_size)}")
-
-
-class _TensorType(click.ParamType):
-    """A type that has a codec."""
-
-    name = "type"
-
-    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
-        from .gguf.huggingface import KINDS
-
-        if value.upper() not in KINDS:
-            self.fail(f"there is no type {value!r}; there are {', '.join(KINDS).lower()}", param, context)
-        return value.upper()
 
 
 @main.command()
@@ -270,17 +274,18 @@ def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -
     """Perplexity and bits per byte of the MiniGPT in FILE on the held-out topics, with standard errors."""
     from . import corpus, evaluate
 
-    text = corpus.held_out_windows(limit=windows)
+    text, bar = corpus.held_out_windows(limit=windows), sys.stderr.isatty() and not as_json
     if llamacpp:
-        found = evaluate.evaluate_in_llamacpp(file, text, progress=not as_json)
+        found = evaluate.evaluate_in_llamacpp(file, text, progress=bar)
     else:
         from .modelfile import load_any
 
-        found = evaluate.evaluate(load_any(file), text, progress=not as_json)
+        found = evaluate.evaluate(load_any(file), text, progress=bar)
     if as_json:
         figures = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
         return _print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
-    click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {len(text)} windows")
+    over = f"{len(text)} window{'s' * (len(text) > 1)}"
+    click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
 
 
 @main.command()

@@ -95,7 +95,7 @@ def _checked(file: GGUFFile, source: str, part: Part) -> BumpType:
     if len(expected) == 1 and info.kind != GGMLType.F32:
         raise _refuse(file, f"{source!r} is {info.kind.name}; norms and biases are F32 in a bump file")
     if info.kind not in BUMP_TYPES:
-        known = ", ".join(kind.name for kind in BUMP_TYPES)
+        known = ", ".join(kind.name for kind in BUMP_TYPES if kind != GGMLType.Q8_K)  # which no file of weights is in
         raise _refuse(
             file, f"{source!r} is {info.kind.name}, for which bump has no code; export the GGUF in one of {known}"
         )
