@@ -40,10 +40,11 @@ def curves(
         style = {"linestyle": LINES[i % 4], "marker": MARKERS[i % 6], "markevery": max(1, len(x) // 10)}
         ax.plot(x, y, color=DARK[i % 4], markersize=4.5, label=name, **style)
         parts.append(f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g} at {x[int(y.argmin())]:.3g}")
-    if all(float(value).is_integer() for points in series.values() for value in np.asarray(points[0]).ravel()):
-        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xscale("log" if log_x else "linear")
     ax.set_yscale("log" if log_y else "linear")
+    whole = all(float(value).is_integer() for points in series.values() for value in np.asarray(points[0]).ravel())
+    if whole and not log_x:  # after the scale, which sets a locator of its own
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.grid()

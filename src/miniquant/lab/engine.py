@@ -241,7 +241,8 @@ def _problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) ->
         if isinstance(outcome.error, type(expected.error)):
             return None
         got = _named(outcome.error) if outcome.error else short(outcome.result)
-        what = f"this input must be refused with a {type(expected.error).__name__}"
+        wanted = type(expected.error).__name__
+        what = f"this input must be refused with a{'n' * (wanted[0] in 'AEIOU')} {wanted}"
         return Difference(what, _expectation(expected), got)
     if outcome.error:
         refused = isinstance(outcome.error, MiniquantError)

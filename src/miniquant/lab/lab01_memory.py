@@ -122,6 +122,14 @@ KEPT_BYTES = Exercise(
             "a matrix counted once for each of its rows",
         ),
         Mistake(
+            "a view's own place and a view's own size",
+            _once(lambda t: t.data_ptr(), lambda t: t.nbytes),
+            "Views are told apart by where they begin, and each counts as its own numbers alone; what stays alive is "
+            "the storage behind them, whole and once.",
+            "Ask `t.untyped_storage()` for both, its `data_ptr()` and its `nbytes()`.",
+            "16 where 128 is expected, and 32 for two rows of one matrix",
+        ),
+        Mistake(
             "equal values taken for the same memory",
             _once(
                 lambda t: (t.dtype, bytes(t.untyped_storage())),

@@ -226,6 +226,15 @@ def _silently(data: bytes, allowed: Pairs) -> Any:
     return _load(data, lambda real, module, name: real(module, name) if (module, name) in allowed else None)
 
 
+def _forgetful(data: bytes, allowed: Pairs) -> Any:
+    def find(real: Callable[[str, str], Any], module: str, name: str) -> None:
+        if (module, name) not in allowed:
+            raise pickle.UnpicklingError(f"{module}.{name}")
+        real(module, name)
+
+    return _load(data, find)
+
+
 LOAD_RESTRICTED = Exercise(
     name="load_restricted",
     lab="02",
@@ -277,6 +286,13 @@ LOAD_RESTRICTED = Exercise(
             "A refused name became None, and the pickle goes on with it.",
             "Raise `pickle.UnpicklingError`.",
             "None where a refusal is expected, or an error that None cannot be called",
+        ),
+        Mistake(
+            "the import not returned",
+            _forgetful,
+            "`find_class` looks the listed name up and returns nothing, so the pickle goes on with None in its place.",
+            "Write `return` in front of `super().find_class(module, name)`.",
+            "the refusals right, and `'NoneType' object is not callable` for a name that is listed",
         ),
         Mistake(
             "everything refused",

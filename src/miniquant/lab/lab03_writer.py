@@ -205,12 +205,13 @@ def _header(
     characters: bool = False,
     counted: bool = True,
     padded: bool = True,
+    always: bool = False,
     filler: bytes = b" ",
     whole: bool = False,
 ) -> bytes:
     data = text.encode()
     length = len(text) if characters else len(data)
-    fill = -len(data) % 8 if padded else 0
+    fill = (8 - len(data) % 8 if always else -len(data) % 8) if padded else 0
     size = length + (fill if counted else 0) + (struct.calcsize(form) if whole else 0)
     return struct.pack(form, size) + data + filler * fill
 
@@ -253,6 +254,13 @@ SAFETENSORS_HEAD = Exercise(
             "The specification makes padding optional, and it is asked for here: behind it the data is aligned.",
             'Add `b" " * (-len(data) % 8)`.',
             "too few bytes for most headers",
+        ),
+        Mistake(
+            "eight spaces too many",
+            partial(_header, always=True),
+            "`8 - len(data) % 8` is 8, not 0, where the header is a multiple of eight already.",
+            "Use `-len(data) % 8`, which goes from 0 to 7.",
+            "most headers right, and 16 where 8 is expected",
         ),
         Mistake(
             "padded with zeros",

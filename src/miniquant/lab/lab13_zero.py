@@ -47,11 +47,12 @@ def _parameter_cases(random: np.random.Generator) -> list[Case]:
         [_filled(-5, 10), _filled(-20, 10)],
         [_filled(-7.501, 7.505)],  # 15.006 / 15 is 1.0004, which float16 rounds to 1
         [_filled(-0.3, 0.6)],
+        [_filled(-1.25e-6)],  # below the smallest scales float16 rounds so coarsely that -low / scale is 21
     ]
     return [*((np.array(w, F32),) for w in made), (random.normal(0, 0.05, (24, 32)).astype(F32),)]
 
 
-def _parameters(w, zero=True, over=TOP, end=-1, rounding=np.rint, first=True, stored=True, axis=1):
+def _parameters(w, zero=True, over=TOP, end=-1, rounding=np.rint, first=True, stored=True, axis=1, clip=True):
     low, high = (np.broadcast_to(f(w, axis=axis, keepdims=True), (len(w), 1)) for f in (np.min, np.max))
     if zero:
         low, high = np.minimum(low, F32(0)), np.maximum(high, F32(0))
@@ -59,7 +60,7 @@ def _parameters(w, zero=True, over=TOP, end=-1, rounding=np.rint, first=True, st
     scale = exact.astype(np.float16).astype(F32)
     step = scale if first else exact
     z = rounding({-1: -low, 1: high, 0: low}[end] / np.where(step == 0, F32(np.inf), step))
-    z = np.clip(z, 0, TOP) if end else z
+    z = np.clip(z, 0, TOP) if end and clip else z
     return (scale if stored else exact), z.astype(np.int16)
 
 
@@ -113,6 +114,14 @@ AFFINE_PARAMETERS = Exercise(
             "high / scale counts the steps from zero to the top, and integer 0 stands at the bottom.",
             "Use -low / scale.",
             "10 where 5 is expected",
+        ),
+        Mistake(
+            "the zero point not clipped",
+            partial(_parameters, clip=False),
+            "For tiny weights float16 may round the scale down so far that zero lies more than 15 steps above the low "
+            "end.",
+            "Clip the zero point to 0 … 15.",
+            "everything right but for a block of tiny weights, where 21 is found and 15 is expected",
         ),
         Mistake(
             "cut off instead of rounded",

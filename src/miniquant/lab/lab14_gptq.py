@@ -152,10 +152,10 @@ def _column(w, j, rounded, u, sign=-1, over=lambda u, j: u[j, j], last=None, kee
     return out
 
 
-def _already_rounded(w, j, rounded, u) -> np.ndarray:
+def _from_j_on(w, j, rounded, u) -> np.ndarray:
     out = w.copy()
     out[:, j] = rounded
-    out[:, j + 1 :] -= np.outer((out[:, j] - rounded) / u[j, j], u[j, j + 1 :])
+    out[:, j:] -= np.outer((w[:, j] - rounded) / u[j, j], u[j, j:])
     return out
 
 
@@ -193,8 +193,10 @@ GPTQ_COLUMN = Exercise(
         Mistake(
             "the error not propagated",
             partial(_column, sign=0),
-            "The column was rounded and nothing else happened: that is rounding to nearest.",
-            "Move the columns behind it.",
+            "The columns behind did not move, because nothing was subtracted from them, or zeros were: that is "
+            "rounding to nearest.",
+            "Take the error before you store the rounded column, and use the row `u[j, j + 1 :]`: below the "
+            "diagonal u is 0.",
             "column j right, the columns behind it unchanged",
         ),
         Mistake(
@@ -203,6 +205,13 @@ GPTQ_COLUMN = Exercise(
             "The columns behind lean the same way as the error, and double it.",
             "Subtract.",
             "the columns behind moved by as much, the other way",
+        ),
+        Mistake(
+            "column j moved as well",
+            _from_j_on,
+            "The slice begins at j, so the column that had just been stored moved away from its grid again.",
+            "Begin at j + 1.",
+            "the columns behind right, and column j off by its own error",
         ),
         Mistake(
             "not divided by the diagonal",
