@@ -40,6 +40,12 @@ def test_every_axis_has_a_label_and_every_figure_a_sentence(figures):
         assert fig.alt.endswith(".") and len(fig.alt) > 40, name
 
 
+def test_whole_steps_have_whole_ticks():
+    steps = np.arange(1, 21)
+    fig = plots.curves({"loss": (steps, 1 / steps)}, x_label="step", y_label="loss")
+    assert all(float(tick).is_integer() for tick in fig.axes[0].get_xticks())
+
+
 def test_curves_differ_by_more_than_colour(figures):
     for name in ("curves", "fitted_lines"):
         lines = [line for line in figures[0][name].axes[0].lines if line.get_linestyle() != "None"]
