@@ -289,6 +289,7 @@ def _decode(
                 "added": d * sc * q + dmin * m,
                 "eight": d * sc * (q - number(8)) - dmin * m,
                 "whole minimum": d * sc * q - m,
+                "small": d * (sc * q % 256) - dmin * m,
                 "no d": sc * q - dmin * m,
                 "no scale": d * q - dmin * m,
                 "no minimum": d * sc * q,
@@ -399,6 +400,20 @@ DECODE_Q4_K = Exercise(
             "d was left a float16, and the products with it.",
             "Convert d and dmin to float32 first.",
             "right to three digits",
+        ),
+        Mistake(
+            "multiplied in uint8",
+            partial(_decode, formula="small"),
+            "scale × q was computed first, in uint8, where 63 × 15 does not fit and wraps around in silence.",
+            "Convert the scales to float32, or multiply them by d first.",
+            "right where the scales are small, much too small elsewhere",
+        ),
+        Mistake(
+            "the first super-block alone",
+            lambda raw: _decode(raw[:144]),
+            "Only the first 144 bytes were decoded.",
+            "Go on in steps of 144 bytes, to the end of raw.",
+            "(1, 256) where (2, 256) is expected",
         ),
     ),
 )

@@ -133,6 +133,13 @@ UNPACK_K_SCALES = Exercise(
             "late ones of 15 at most, some too large",
         ),
         Mistake(
+            "upper bits moved up by 2",
+            partial(_unpack, shift=2),
+            "Shifted by 2 they fall on bits 2 and 3, where the lower four already stand.",
+            "Shift them up by 4: they are bits 4 and 5.",
+            "0x04 where 0x10 is expected",
+        ),
+        Mistake(
             "upper bits left at the top",
             partial(_unpack, shift=6),
             "The upper two bits stayed at bits 6 and 7, and in a number of six bits they are bits 4 and 5.",
@@ -280,6 +287,15 @@ PACK_K_SCALES = Exercise(
             "The lower two bits went on top, and the upper four to the last run.",
             "Keep the lower four together, `scales[4:] & 15`, and move the upper two.",
             "every late one in pieces",
+        ),
+        Mistake(
+            "the lower four not masked",
+            lambda scales, minimums: np.concatenate(
+                [pack_k_scales(scales, minimums)[:8], scales[4:] | minimums[4:] << 4]
+            ),
+            "A late scale of 16 or more still has its upper bits in the last run, and they fall on the minimum.",
+            "Mask with 15 there: `scales[4:] & 15`.",
+            "bytes 8 to 11 too large where a late scale is 16 or more",
         ),
         Mistake(
             "sixteen bytes",
