@@ -235,6 +235,14 @@ def _two_ends(layer: list[str], n_layers: int, tensors: list[str]) -> list[str |
     return [_FRONT[0], *(name if name in tensors else None for name in names), _BACK[0]]
 
 
+def _empty_ends(layer: list[str], n_layers: int, tensors: list[str]) -> list[str | None]:
+    """None for everything that is not there, at the two ends as well."""
+    found = bump_order(layer, n_layers, tensors)
+    middle = found[sum(name in tensors for name in _FRONT) :][: n_layers * len(layer)]
+    front, back = ([name if name in tensors else None for name in ends] for ends in (_FRONT, (*_BACK, _HEAD)))
+    return [*front, *middle, *back]
+
+
 def _as_in_gguf(layer: list[str], n_layers: int, tensors: list[str]) -> list[str | None]:
     bump_order(layer, n_layers, tensors)
     return list(tensors)
@@ -320,6 +328,13 @@ BUMP_ORDER = Exercise(
             "output_norm follows the embedding, as in many GGUF files, and here it comes last.",
             "Put output_norm behind the last layer.",
             "output_norm.weight in second place, the layers behind it",
+        ),
+        Mistake(
+            "None at the ends",
+            _empty_ends,
+            "None stands for positions, for the norm's bias or for a head that the model does not have.",
+            "Leave an end out that is not there; zeros keep a place for the biases of the layers alone.",
+            "None in second place, and too many names",
         ),
         Mistake(
             "the head forgotten",
