@@ -161,7 +161,7 @@ def tensor_size_oracle(dims: tuple[int, ...], weights: int, size: int) -> int:
 
 def _size_cases(random: np.random.Generator) -> list[Case]:
     good = [((3, 5), 1, 4), ((32, 2), 32, 18), ((), 1, 4), ((0, 7), 1, 4), ((7, 3, 2), 1, 2), ((64, 3), 32, 34)]
-    good += [((2**16, 2**16), 1, 4), ((2**53 + 1,), 1, 1)]
+    good += [((2**16, 2**16), 1, 4), ((2**53 + 1,), 1, 1), ((2**59,), 1, 4)]
     bad = [((2**16,) * 4, 1, 4), ((2**32, 2**32), 32, 18), ((2**63,), 1, 4), ((2**64 - 1, 3), 1, 4), ((2**63, 0), 1, 4)]
     bad += [((0, 2**32, 2**31), 1, 4), ((2**59, 2), 1, 2)]
     drawn = [(tuple(int(d) for d in row), 1, 4) for row in random.integers(1, 300, (3, 3))]
@@ -184,6 +184,15 @@ def _size(dims: tuple[int, ...], weights: int, size: int, keep: Any = int, zero:
 
 def _signed_size(dims: tuple[int, ...], weights: int, size: int) -> int:
     return _size(tuple(map(signed, dims)), weights, size)
+
+
+def _limited_bytes(dims: tuple[int, ...], weights: int, size: int) -> int:
+    return _size(dims, weights, size, check=lambda dims: _product(dims) // weights * size >= MOST_WEIGHTS)
+
+
+def _size_in_turn(dims: tuple[int, ...], weights: int, size: int) -> int:
+    until = dims.index(0) + 1 if 0 in dims else len(dims)
+    return _size(dims[:until], weights, size)
 
 
 TENSOR_SIZE = Exercise(
@@ -250,6 +259,20 @@ TENSOR_SIZE = Exercise(
             "You checked the dims one by one, and it is their product that is too large.",
             "Check the product.",
             "dims (2**32, 2**32) accepted",
+        ),
+        Mistake(
+            "the limit on bytes",
+            _limited_bytes,
+            "You compared the bytes with 2**60, and the limit is on the product of the dims.",
+            "Compare the product, before you turn it into bytes.",
+            "FormatError for dims (2**59,) of four bytes each",
+        ),
+        Mistake(
+            "stopped at the first zero",
+            _size_in_turn,
+            "The product was checked after each dim, and from a zero on it stays 0, whatever follows.",
+            "Leave the zeros out of the product that you check.",
+            "dims (2**63, 0) refused, and (0, 2**32, 2**31) accepted",
         ),
         Mistake(
             "weights instead of bytes",
