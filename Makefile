@@ -85,7 +85,7 @@ gguf-list: need-gguf .venv/.installed
 
 gguf-to-bump: need-gguf .venv/.installed
 	@mkdir -p "$(GGUF_OUT)"
-	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump"
+	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump" || { rmdir "$(GGUF_OUT)" 2> /dev/null; exit 1; }
 
 clean:
 	rm -rf .venv _build .pytest_cache .hypothesis .ruff_cache notebooks/workspace solutions/workspace
