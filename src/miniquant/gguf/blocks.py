@@ -1,7 +1,7 @@
 """The block formats of real GGUF: encode float32 rows into bytes and back, equal to ggml to the bit.
 
 A row is cut into blocks of 32 weights; each block carries its own float16 scale, so a tensor needs no other. K-quants
-have blocks of 256 and scales in two stages, see ``kquants``. The arithmetic runs on a quarter of a million weights at a
+have blocks of 256 and scales in two stages, see ``kquants``. The arithmetic runs on an eighth of a million weights at a
 time, in up to four threads. Where it goes across the weights of a block, the blocks are turned on their side first:
 numpy is quick along long rows and slow along short ones.
 
@@ -22,7 +22,7 @@ from ..errors import QuantizationError
 from .kquants import K_CODECS
 from .types import GGMLType
 
-CHUNK = 262_144  # weights handled at once: long enough that two threads seldom wait for each other
+CHUNK = 131_072  # weights handled at once: with their scratch they stay in a core's own cache
 THREADS = min(4, os.cpu_count() or 1)  # at most; numpy lets other threads run while it computes
 ALONE = 1_000_000  # weights up to which a second thread is not worth its start
 
