@@ -28,10 +28,10 @@ from safetensors.numpy import load_file, save_file
 from tqdm import tqdm
 
 from miniquant import DType, GGUFLite, open_gguf_lite, preset, write_gguf_lite
-from miniquant.gguf_io import encode_tensor
-from miniquant.machine import hardware, versions
+from miniquant.core.machine import hardware, versions
+from miniquant.formats.gguf_lite.file import encode_tensor
+from miniquant.models.pretrained import load_pretrained
 from miniquant.plots import throughput_bars
-from miniquant.pretrained import load_pretrained
 
 HERE = Path(__file__).resolve().parent
 PLOT = HERE.parent / "book" / "_static" / "speed.png"

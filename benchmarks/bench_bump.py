@@ -23,9 +23,10 @@ from bench import HERE, table
 from bench_gguf import in_turns
 from tqdm import tqdm
 
-from miniquant.bump import BumpType, kernels
-from miniquant.gguf import decode, encode
-from miniquant.machine import hardware, versions
+from miniquant.core.machine import hardware, versions
+from miniquant.formats.bump import BumpType
+from miniquant.formats.gguf import decode, encode
+from miniquant.runtime import kernels
 
 KINDS = (BumpType.Q4_K, BumpType.Q8_0, BumpType.Q4_0, BumpType.Q6_K, BumpType.FP16, BumpType.FP32)
 

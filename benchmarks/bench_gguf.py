@@ -27,13 +27,13 @@ from bench import HERE, table
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
-from miniquant.corpus import held_out_windows, load_tokenizer
-from miniquant.gguf import blocks, decode, encode, read_gguf, write_gguf
-from miniquant.gguf.convert import FILE_TYPES, gguf_name, write_minigpt
-from miniquant.gguf.kquants import K_CODECS
-from miniquant.llamacpp import LlamaCpp
-from miniquant.machine import hardware, versions
-from miniquant.pretrained import load_pretrained
+from miniquant.core.machine import hardware, versions
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.formats.gguf import blocks, decode, encode, read_gguf, write_gguf
+from miniquant.formats.gguf.kquants import K_CODECS
+from miniquant.models.corpus import held_out_windows, load_tokenizer
+from miniquant.models.pretrained import load_pretrained
+from miniquant.models.to_gguf import FILE_TYPES, gguf_name, write_minigpt
 
 Job = Callable[[], Any]
 

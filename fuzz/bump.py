@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 
-from miniquant.bump import open_bump, write_bump
-from miniquant.bump.layout import COUNT, HEADER, OFFSETS, SIZES, BumpConfig, aligned, parts
-from miniquant.gguf import write_gguf
-from miniquant.gguf.blocks import CODECS
+from miniquant.formats.bump import open_bump, write_bump
+from miniquant.formats.bump.types import COUNT, HEADER, OFFSETS, SIZES, BumpConfig, aligned, parts
+from miniquant.formats.gguf import write_gguf
+from miniquant.formats.gguf.blocks import CODECS
 
 from .mutate import EXTREMES, INJURIES
 from .seeds import Seed

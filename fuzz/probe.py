@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from miniquant.errors import FormatError
+from miniquant.core.errors import FormatError
 
 from .mutate import mutated
 from .readers import READERS

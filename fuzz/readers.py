@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from miniquant import open_gguf_lite
-from miniquant.errors import QuantizationError
-from miniquant.fields import fields
-from miniquant.gguf import read_gguf
-from miniquant.gguf.blocks import CODECS
-from miniquant.gguf.read import INTEGERS
+from miniquant.core.errors import QuantizationError
+from miniquant.formats.field import fields
+from miniquant.formats.gguf import read_gguf
+from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.read import INTEGERS
 
 from . import bump, seeds
 from .mutate import Repair
@@ -61,16 +61,16 @@ def read_fields(path: str) -> None:
 
 
 READERS = {
-    "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("reading", "gguf_io", "packing", "quantize")),
-    "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("reading", "gguf/read", "gguf/metadata", "gguf/blocks")),
+    "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("core/reading", "formats/gguf_lite/file", "quantization/packing", "quantization/symmetric")),
+    "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("core/reading", "formats/gguf/read", "formats/gguf/metadata", "formats/gguf/blocks", "formats/gguf/kquants")),
     "bump": Reader(
         bump.read_bump,
         bump.bump_seeds,
-        ("reading", "bump/read", "bump/config", "bump/layout", "gguf/blocks"),
+        ("core/reading", "formats/bump/read", "formats/bump/config", "formats/bump/types", "formats/gguf/blocks"),
         bump.mend,
         tuple(bump.BUMP_INJURIES),
     ),
     "viewer": Reader(
-        read_fields, lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(), ("fields", "gguf_fields", "reading")
+        read_fields, lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(), ("formats/field", "formats/gguf/fields", "formats/bump/fields", "core/reading")
     ),
 }

@@ -11,10 +11,10 @@ import gguf as official
 import numpy as np
 
 from miniquant import write_gguf_lite
-from miniquant.fields import fields
-from miniquant.gguf import GGMLType, RawTensor, Typed, ValueType, write_gguf
-from miniquant.gguf.blocks import CODECS
-from miniquant.gguf.metadata import NUMPY
+from miniquant.formats.field import fields
+from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, write_gguf
+from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.metadata import NUMPY
 
 
 class Seed(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from miniquant.gguf import write_gguf
+from miniquant.formats.gguf import write_gguf
 
 TINY = dict(embed=4, heads=2, kv_heads=1, inner=3, vocab=3, context=5, layers=1)
 SMALL = dict(embed=256, heads=4, kv_heads=2, inner=512, vocab=96, context=64, layers=2)

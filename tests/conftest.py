@@ -25,7 +25,7 @@ torch.set_num_threads(1)
 @pytest.fixture(scope="session")
 def trained():
     """The MiniGPT that comes with the package. Do not change it: it is loaded once."""
-    from miniquant.pretrained import load_pretrained
+    from miniquant.models.pretrained import load_pretrained
 
     return load_pretrained()
 

@@ -25,9 +25,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from miniquant.gguf import GGMLType, read_gguf
-from miniquant.gguf.convert import gguf_name
-from miniquant.model import MiniGPTConfig
+from miniquant.formats.gguf import GGMLType, read_gguf
+from miniquant.models.minigpt import MiniGPTConfig
+from miniquant.models.to_gguf import gguf_name
 
 
 class Ggml:

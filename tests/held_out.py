@@ -8,11 +8,11 @@ import numpy as np
 import torch
 from torch.nn.functional import log_softmax
 
-from miniquant import corpus
-from miniquant.gguf import read_gguf
-from miniquant.gguf.convert import gguf_name
-from miniquant.model import MiniGPT
-from miniquant.pretrained import load_pretrained
+from miniquant.formats.gguf import read_gguf
+from miniquant.models import corpus
+from miniquant.models.minigpt import MiniGPT
+from miniquant.models.pretrained import load_pretrained
+from miniquant.models.to_gguf import gguf_name
 
 
 def dequantized(path: Path) -> MiniGPT:

@@ -14,9 +14,9 @@ import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from miniquant.corpus import held_out_documents
-from miniquant.gguf import read_gguf
-from miniquant.gguf.hf_tokenizer import PRE_TOKENIZERS
+from miniquant.formats.gguf import read_gguf
+from miniquant.models.corpus import held_out_documents
+from miniquant.models.huggingface.tokenizer import PRE_TOKENIZERS
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 import miniquant as mq
 from miniquant.cli import main, run
-from miniquant.corpus import load_tokenizer
-from miniquant.gguf import read_gguf, write_gguf
-from miniquant.gguf.convert import write_minigpt
-from miniquant.pretrained import load_pretrained
+from miniquant.formats.gguf import read_gguf, write_gguf
+from miniquant.models.corpus import load_tokenizer
+from miniquant.models.pretrained import load_pretrained
+from miniquant.models.to_gguf import write_minigpt
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_inspect_imports_neither_torch_nor_matplotlib(files):
 
 
 def test_a_model_goes_through_gguf_and_comes_back_to_the_bit(files):
-    from miniquant.gguf.convert import load_minigpt
+    from miniquant.models.to_gguf import load_minigpt
 
     with read_gguf(files / "f32.gguf") as file:
         again = load_minigpt(file)
@@ -190,7 +190,7 @@ def test_a_model_goes_through_gguf_and_comes_back_to_the_bit(files):
 
 
 def test_a_gguf_file_that_is_no_minigpt_is_refused_by_name(tmp_path):
-    from miniquant.gguf.convert import load_minigpt
+    from miniquant.models.to_gguf import load_minigpt
 
     write_gguf(tmp_path / "a.gguf", {"w": np.zeros((2, 2), np.float32)}, {"general.architecture": "llama"})
     with read_gguf(tmp_path / "a.gguf") as file, pytest.raises(mq.MiniquantError, match="architecture is 'llama'"):

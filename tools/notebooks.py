@@ -26,7 +26,7 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from miniquant.lab.blocks import goal_block, help_block
+from miniquant.lab.authoring.blocks import goal_block, help_block
 from miniquant.lab.engine import find
 
 ROOT = Path(__file__).resolve().parent.parent

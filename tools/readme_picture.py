@@ -7,7 +7,7 @@ from pathlib import Path
 
 import miniquant as mq
 from miniquant import plots
-from miniquant.pretrained import load_pretrained
+from miniquant.models.pretrained import load_pretrained
 
 TARGET = Path(__file__).resolve().parent.parent / "book" / "_static" / "readme.png"
 

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from miniquant import PRESETS, preset, write_gguf_lite
-from miniquant.files import atomic_write
-from miniquant.machine import hardware, versions
-from miniquant.model import MiniGPT
-from miniquant.pretrained import how_it_was_made, load_pretrained
-from miniquant.schemes import resolve
-from miniquant.sizes import file_sizes, human, torch_save_size
+from miniquant.core.files import atomic_write
+from miniquant.core.machine import hardware, versions
+from miniquant.formats.gguf_lite.sizes import file_sizes, human, torch_save_size
+from miniquant.models.minigpt import MiniGPT
+from miniquant.models.pretrained import how_it_was_made, load_pretrained
+from miniquant.quantization.schemes import resolve
 
 HERE = Path(__file__).resolve().parent
 FILE, MANIFEST = "minigpt.gguf-lite", "manifest.json"

@@ -10,9 +10,9 @@ from collections import Counter
 from pathlib import Path
 
 from miniquant import MiniquantError, open_gguf_lite
-from miniquant.corpus import load_tokenizer
-from miniquant.pretrained import load_gguf_lite as load  # what verify.py, a test or a notebook imports
-from miniquant.sizes import human
+from miniquant.formats.gguf_lite.sizes import human
+from miniquant.models.corpus import load_tokenizer
+from miniquant.models.pretrained import load_gguf_lite as load  # what verify.py, a test or a notebook imports
 
 HERE = Path(__file__).resolve().parent
 PROMPT = "A function is"

@@ -12,11 +12,11 @@ from pathlib import Path
 from export import HERE, RECOMMENDED
 from verify import Findings, Table, as_markdown, limits, measure, size_rows
 
-from miniquant import corpus
-from miniquant.files import atomic_write
-from miniquant.machine import versions
-from miniquant.schemes import GROUP_SIZE, role_of
-from miniquant.sizes import human
+from miniquant.core.files import atomic_write
+from miniquant.core.machine import versions
+from miniquant.formats.gguf_lite.sizes import human
+from miniquant.models import corpus
+from miniquant.quantization.schemes import GROUP_SIZE, role_of
 
 RENDERED = {"README.md": HERE / "README.md", "PHASE_26_REPORT.md": HERE.parents[1] / "solutions" / "PHASE_26_REPORT.md"}
 NOTE = "\n<!-- written by experiments/26-gguf-export/report.py; edit its templates/{name}, not this file -->\n"

@@ -22,13 +22,14 @@ from export import FILE, RECOMMENDED, write
 from load import load
 from tqdm import tqdm
 
-from miniquant import PRESETS, MiniquantError, corpus, fake_quantize_model, open_gguf_lite, preset
-from miniquant.evaluate import Quality, evaluate
-from miniquant.model import MiniGPT
-from miniquant.pretrained import load_pretrained
-from miniquant.schemes import resolve
-from miniquant.sizes import FileSizes, file_sizes, torch_save_size
-from miniquant.verify import ACTIVATION_LIMIT, WEIGHT_LIMIT, late_rounding, layer_errors, tensor_errors
+from miniquant import PRESETS, MiniquantError, fake_quantize_model, open_gguf_lite, preset
+from miniquant.evaluate.quality import Quality, evaluate
+from miniquant.evaluate.verify import ACTIVATION_LIMIT, WEIGHT_LIMIT, late_rounding, layer_errors, tensor_errors
+from miniquant.formats.gguf_lite.sizes import FileSizes, file_sizes, torch_save_size
+from miniquant.models import corpus
+from miniquant.models.minigpt import MiniGPT
+from miniquant.models.pretrained import load_pretrained
+from miniquant.quantization.schemes import resolve
 
 SIZE_BARS = {"int8": 3.0, "int4": 6.0}  # times smaller than torch.save; a preset's name begins with its family
 PROMISED = ("int8", RECOMMENDED)  # the presets that must reach their bar

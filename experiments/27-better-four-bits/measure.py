@@ -25,8 +25,6 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from miniquant import corpus
-from miniquant.bridge import ModelExporter
 from miniquant.calibrate import (
     awq,
     calibration_tokens,
@@ -37,16 +35,18 @@ from miniquant.calibrate import (
     smoothquant,
     w8a8,
 )
-from miniquant.evaluate import Estimate, Quality, evaluate, evaluate_in_llamacpp
-from miniquant.files import atomic_write
-from miniquant.gguf import read_gguf
-from miniquant.gguf.convert import load_minigpt, write_minigpt
-from miniquant.gguf_io import write_gguf_lite
-from miniquant.grids import TARGETS
-from miniquant.machine import hardware, versions
-from miniquant.model import MiniGPT
-from miniquant.pretrained import load_gguf_lite, load_pretrained
-from miniquant.quantizer import quantized_layers
+from miniquant.core.files import atomic_write
+from miniquant.core.machine import hardware, versions
+from miniquant.evaluate.quality import Estimate, Quality, evaluate, evaluate_in_llamacpp
+from miniquant.formats.gguf import read_gguf
+from miniquant.formats.gguf_lite.file import write_gguf_lite
+from miniquant.models import corpus
+from miniquant.models.bridge import ModelExporter
+from miniquant.models.minigpt import MiniGPT
+from miniquant.models.pretrained import load_gguf_lite, load_pretrained
+from miniquant.models.quantizer import quantized_layers
+from miniquant.models.to_gguf import load_minigpt, write_minigpt
+from miniquant.quantization.grids import TARGETS
 
 HERE = Path(__file__).resolve().parent
 ASSETS = resources.files("miniquant").joinpath("assets")

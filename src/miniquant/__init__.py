@@ -3,10 +3,11 @@
 The names here need numpy alone; ``read_gguf_lite`` returns torch tensors and imports torch when it is called.
 """
 
-from .errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
-from .gguf_io import DType, GGUFLite, TensorInfo, open_gguf_lite, read_gguf_lite, write_gguf_lite
-from .packing import pack_nibbles, unpack_nibbles
-from .quantize import (
+from .core.errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
+from .formats.gguf_lite.file import DType, GGUFLite, TensorInfo, open_gguf_lite, read_gguf_lite, write_gguf_lite
+from .quantization.packing import pack_nibbles, unpack_nibbles
+from .quantization.schemes import PRESETS, SCHEMES, fake_quantize_model, fake_quantize_state, preset
+from .quantization.symmetric import (
     Quantized,
     dequantize,
     fake_quantize,
@@ -14,7 +15,6 @@ from .quantize import (
     quantize_per_group,
     quantize_per_tensor,
 )
-from .schemes import PRESETS, SCHEMES, fake_quantize_model, fake_quantize_state, preset
 
 __version__ = "0.1.0"
 

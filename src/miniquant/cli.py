@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .errors import MiniquantError
-from .markup import visible
+from .core.errors import MiniquantError
+from .inspect.markup import visible
 
 if TYPE_CHECKING:
-    from .modelfile import Description
+    from .models.modelfile import Description
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -37,7 +37,7 @@ def main() -> None:
 @AS_JSON
 def inspect(file: Path, as_json: bool) -> None:
     """What FILE is: version, architecture, types with their bytes, metadata, key tensors."""
-    from .modelfile import describe
+    from .models.modelfile import describe
 
     found = describe(file)
     if as_json:
@@ -49,7 +49,7 @@ def inspect(file: Path, as_json: bool) -> None:
 
 
 def _print_description(found: Description) -> None:
-    from .sizes import human
+    from .formats.gguf_lite.sizes import human
 
     tag = f"[{found.format}]"
     click.echo(
@@ -91,7 +91,7 @@ def _key_tensors(found: Description) -> list[Any]:
 @AS_JSON
 def list_tensors(file: Path, as_json: bool) -> None:
     """Every tensor of FILE: name, type, shape, place, bytes."""
-    from .modelfile import describe
+    from .models.modelfile import describe
 
     found = describe(file)
     if as_json:
@@ -109,8 +109,8 @@ def list_tensors(file: Path, as_json: bool) -> None:
 @click.option("--tensor", help="Begin at the data of this tensor.")
 def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
     """The bytes of FILE, each with the name of its field."""
-    from .hexview import hexview
-    from .modelfile import describe
+    from .inspect.hexview import hexview
+    from .models.modelfile import describe
 
     if tensor is not None:
         places = {row.name: row.offset for row in describe(file).tensors}
@@ -124,7 +124,7 @@ class _FileType(click.Option):
     """An option whose help names every type, and imports them when somebody asks."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from .gguf.convert import FILE_TYPES
+        from .models.to_gguf import FILE_TYPES
 
         self.help = f"For .gguf files: {' '.join(FILE_TYPES)}."
         return super().get_help_record(ctx)
@@ -136,7 +136,7 @@ class _TensorType(click.ParamType):
     name = "type"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
-        from .gguf.huggingface import KINDS
+        from .models.huggingface.convert import KINDS
 
         if value.upper() not in KINDS:
             self.fail(f"there is no type {value!r}; there are {', '.join(KINDS).lower()}", param, context)
@@ -150,24 +150,24 @@ class _TensorType(click.ParamType):
 @click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
 def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
-    from .export import Exporter, ExportFormat, ModelWeights
-    from .modelfile import load_any
-    from .sizes import human
+    from .formats.gguf_lite.sizes import human
+    from .models.export import Exporter, ExportFormat, ModelWeights
+    from .models.modelfile import load_any
 
     if source:
         model = load_any(source)
     else:
-        from .pretrained import load_pretrained
+        from .models.pretrained import load_pretrained
 
         model = load_pretrained()
     if output.suffix == ".gguf-lite":
-        from .gguf_io import write_gguf_lite
-        from .schemes import preset as schemes
+        from .formats.gguf_lite.file import write_gguf_lite
+        from .quantization.schemes import preset as schemes
 
         write_gguf_lite(output, model, schemes(preset, model))
     elif output.suffix == ".gguf":
-        from .corpus import load_tokenizer
-        from .gguf.convert import write_minigpt
+        from .models.corpus import load_tokenizer
+        from .models.to_gguf import write_minigpt
 
         write_minigpt(output, model, load_tokenizer(), kind)
     else:
@@ -190,8 +190,8 @@ def convert(folder: Path, output: Path, kind: str) -> None:
     """Convert a Hugging Face FOLDER (Llama or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
     from collections import Counter
 
-    from .gguf.huggingface import convert_folder
-    from .sizes import human
+    from .formats.gguf_lite.sizes import human
+    from .models.huggingface.convert import convert_folder
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
@@ -230,8 +230,8 @@ def _late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("weights.bump"), show_default=True)
 def to_bump(file: Path, output: Path) -> None:
     """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it."""
-    from .bump.write import left_behind, write_bump
-    from .sizes import human
+    from .formats.bump.write import left_behind, write_bump
+    from .formats.gguf_lite.sizes import human
 
     config = write_bump(file, output)
     click.echo(
@@ -249,8 +249,8 @@ def to_bump(file: Path, output: Path) -> None:
 @AS_JSON
 def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
-    from .modelfile import weights_of
-    from .verify import beyond, tensor_errors
+    from .evaluate.verify import beyond, tensor_errors
+    from .models.modelfile import weights_of
 
     errors = tensor_errors(weights_of(a), weights_of(b))
     wrong = beyond(errors, limit)
@@ -272,13 +272,14 @@ def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
 @AS_JSON
 def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -> None:
     """Perplexity and bits per byte of the MiniGPT in FILE on the held-out topics, with standard errors."""
-    from . import corpus, evaluate
+    from .evaluate import quality as evaluate
+    from .models import corpus
 
     text, bar = corpus.held_out_windows(limit=windows), sys.stderr.isatty() and not as_json
     if llamacpp:
         found = evaluate.evaluate_in_llamacpp(file, text, progress=bar)
     else:
-        from .modelfile import load_any
+        from .models.modelfile import load_any
 
         found = evaluate.evaluate(load_any(file), text, progress=bar)
     if as_json:
@@ -308,8 +309,8 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
     from rich.console import Console
     from rich.progress import track
 
-    from .lab.grade import grade as run_all
-    from .lab.grade import write_results
+    from .lab.grading.grade import grade as run_all
+    from .lab.grading.grade import write_results
 
     console = Console(stderr=True)
 

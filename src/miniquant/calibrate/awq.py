@@ -15,8 +15,8 @@ import copy
 import numpy as np
 from tqdm import tqdm
 
-from ..grids import Target
-from ..model import MiniGPT
+from ..models.minigpt import MiniGPT
+from ..quantization.grids import Target
 from .folding import fold_of
 from .inputs import LINEARS, calibration_tokens, linears_of, output_error, set_weight, weight_of
 from .rounding import clip as clip_weights

@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..errors import QuantizationError
-from ..model import Attention, MiniGPT
+from ..core.errors import QuantizationError
+from ..models.minigpt import Attention, MiniGPT
 
 Fold = Callable[[np.ndarray], None]
 

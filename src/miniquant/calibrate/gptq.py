@@ -14,9 +14,9 @@ import copy
 import numpy as np
 from tqdm import tqdm
 
-from ..errors import QuantizationError
-from ..grids import Grid, Snapped, Target, restore, snap
-from ..model import MiniGPT
+from ..core.errors import QuantizationError
+from ..models.minigpt import MiniGPT
+from ..quantization.grids import Grid, Snapped, Target, restore, snap
 from .inputs import LINEARS, calibration_tokens, linears_of, output_error, set_weight, weight_of
 from .rounding import clip as clip_weights
 from .rounding import nearest, target_of, with_integers

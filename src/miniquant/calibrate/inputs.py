@@ -17,9 +17,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .. import corpus
-from ..errors import QuantizationError
-from ..model import MiniGPT
+from ..core.errors import QuantizationError
+from ..models import corpus
+from ..models.minigpt import MiniGPT
 
 LINEARS = ("attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2")  # of a block, in the order in which text flows through them
 WINDOWS = 128  # of 256 tokens: the default calibration text
@@ -68,7 +68,7 @@ def linears_of(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str, nn.Lin
     what reaches the next one. Raises ``QuantizationError`` for tokens that are no windows of the model's own, and if a
     number that reaches a layer is not finite.
 
-    >>> from miniquant.model import random_model
+    >>> from miniquant.models.minigpt import random_model
     >>> [name for name, _, _ in linears_of(random_model(), np.zeros((1, 8), np.int64))][:3]
     ['layers.0.attn.qkv', 'layers.0.attn.proj', 'layers.0.mlp.fc1']
     """

@@ -15,8 +15,8 @@ import copy
 
 import numpy as np
 
-from ..errors import QuantizationError
-from ..model import MiniGPT
+from ..core.errors import QuantizationError
+from ..models.minigpt import MiniGPT
 from .folding import fold_into_norm
 
 CHANNELS, FACTOR = 5, 32.0

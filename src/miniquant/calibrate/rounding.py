@@ -11,12 +11,12 @@ from collections.abc import Mapping
 import numpy as np
 from torch import nn
 
-from ..errors import QuantizationError, SchemeError
-from ..grids import TARGETS, Snapped, Target, restore, snap
-from ..model import MiniGPT
-from ..quantize import Quantized
-from ..quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
-from ..spec import QuantizationConfig
+from ..core.errors import QuantizationError, SchemeError
+from ..models.minigpt import MiniGPT
+from ..models.quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
+from ..quantization.grids import TARGETS, Snapped, Target, restore, snap
+from ..quantization.spec import QuantizationConfig
+from ..quantization.symmetric import Quantized
 from .inputs import output_error, set_weight
 
 RATIOS = tuple(1 - i / 20 for i in range(11))  # 1, 0.95 … 0.5: how much of a group's range the clip search keeps

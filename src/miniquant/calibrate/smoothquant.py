@@ -14,11 +14,11 @@ import copy
 import numpy as np
 from tqdm import tqdm
 
-from ..errors import QuantizationError
-from ..grids import TARGETS
-from ..model import MiniGPT
-from ..quantizer import ModelQuantizer
-from ..spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
+from ..core.errors import QuantizationError
+from ..models.minigpt import MiniGPT
+from ..models.quantizer import ModelQuantizer
+from ..quantization.grids import TARGETS
+from ..quantization.spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
 from .folding import fold_of
 from .inputs import LINEARS, calibration_tokens, linears_of, weight_of
 

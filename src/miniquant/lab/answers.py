@@ -22,7 +22,7 @@ def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
 
     >>> lab = answers("06-not-there.ipynb")
     >>> lab.pack_int4.__module__, lab.yours
-    ('miniquant.lab.lab06_nibbles', [])
+    ('miniquant.lessons.writer.nibbles', [])
     """
     path = Path(notebook)
     specs = {name: spec for name, spec in exercises().items() if spec.lab == path.name[:2]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..quantize import is_torch
+from ..core.arrays import is_torch
 
 Fields = list[tuple[str, int, int]]  # (name, first byte, byte after the last)
 

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MiniquantError
-from ..quantize import is_torch
+from ..core.arrays import is_torch
+from ..core.errors import MiniquantError
 from . import record
 from .compare import Difference, Fields, difference, equal, short
 from .limit import TooSlow, time_limit

@@ -1,0 +1,1 @@
+"""What every other room stands on: errors, atomic files, mapped reading, arrays. Knows no format."""

@@ -1,0 +1,132 @@
+"""How good a model is on held-out text, and how far a quantized one has moved: each figure with its standard error.
+
+Windows of text do not overlap, so their means are treated as independent draws: a standard error is the standard
+deviation over windows, divided by the square root of their number. Two models are compared on the same windows, in
+pairs, which takes out most of the noise.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from tqdm import tqdm
+
+from ..models import corpus
+from ..models.minigpt import MiniGPT
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its standard error.
+
+    >>> print(Estimate(0.123456, 0.0021))
+    0.1235 ± 0.0021
+    """
+
+    mean: float
+    error: float
+
+    def __str__(self) -> str:
+        if self.error == 0 or not math.isfinite(self.error):
+            return f"{self.mean:.3g}"
+        digits = max(0, 1 - math.floor(math.log10(abs(self.error))))
+        if digits > 6:
+            return f"{self.mean:.2e} ± {self.error:.1e}"
+        return f"{self.mean:.{digits}f} ± {self.error:.{digits}f}"
+
+    @classmethod
+    def of(cls, samples: np.ndarray) -> Estimate:
+        """samples: (n,) one value a window."""
+        error = samples.std(ddof=1) / math.sqrt(len(samples)) if len(samples) > 1 else math.nan
+        return cls(float(samples.mean()), float(error))
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What one model makes of held-out text, window by window.
+
+    nll: (n,) mean negative log-likelihood of a token, in nats
+    kl: (n,) mean KL(reference || model) of a token in nats, or ``None`` without a reference
+    bytes_per_token: (n,) float64
+    """
+
+    nll: np.ndarray
+    kl: np.ndarray | None
+    bytes_per_token: np.ndarray
+
+    @property
+    def perplexity(self) -> Estimate:
+        """exp of the mean NLL; the error by the delta method."""
+        nll = Estimate.of(self.nll)
+        return Estimate(math.exp(nll.mean), math.exp(nll.mean) * nll.error)
+
+    @property
+    def bits_per_byte(self) -> Estimate:
+        """Independent of the tokenizer: total bits over total bytes; the error is that of a ratio."""
+        bits, size = self.nll / math.log(2), self.bytes_per_token
+        ratio = bits.sum() / size.sum()
+        return Estimate(float(ratio), Estimate.of((bits - ratio * size) / size.mean()).error)
+
+    @property
+    def kl_divergence(self) -> Estimate:
+        """Mean KL(reference || model) of a token, in nats."""
+        if self.kl is None:
+            raise ValueError("no reference was given; call evaluate(model, windows, reference=float_model)")
+        return Estimate.of(self.kl)
+
+    def nll_change(self, other: Quality) -> Estimate:
+        """This model's NLL less another's on the same windows, in nats a token; paired."""
+        return Estimate.of(self.nll - other.nll)
+
+
+def evaluate(
+    model: MiniGPT,
+    windows: np.ndarray | None = None,
+    reference: MiniGPT | None = None,
+    batch: int = 8,
+    progress: bool = False,
+) -> Quality:
+    """Measure a model on windows of tokens ((n, length + 1) int64; the held-out topics by default)."""
+    windows = corpus.held_out_windows() if windows is None else windows
+    starts = tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress)
+    return _measure(model, (windows[start : start + batch] for start in starts), reference)
+
+
+def evaluate_in_llamacpp(
+    path: str | os.PathLike[str],
+    windows: np.ndarray | None = None,
+    reference: MiniGPT | None = None,
+    progress: bool = False,
+) -> Quality:
+    """``evaluate``, with llama.cpp computing the logits from a GGUF file. Raises ``LlamaCppError`` if it refuses it."""
+    from .llamacpp import LlamaCpp
+
+    windows = corpus.held_out_windows() if windows is None else windows
+    with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
+        one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
+        return _measure(lambda tokens: torch.from_numpy(llama.logits(tokens[0]))[None], one_by_one, reference)
+
+
+@torch.no_grad()
+def _measure(
+    logits: Callable[[Tensor], Tensor], batches: Iterable[np.ndarray], reference: Callable[[Tensor], Tensor] | None
+) -> Quality:
+    """logits: (batch, length) int64 -> (batch, length, vocab) float32; batches: (batch, length + 1) int64 each."""
+    sizes = corpus.token_bytes(corpus.load_tokenizer())
+    nll, kl, bytes_per_token = [], [], []
+    for windows in batches:
+        tokens = torch.from_numpy(windows)
+        logp = F.log_softmax(logits(tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
+        nll.append(-logp.gather(-1, tokens[:, 1:, None])[..., 0].mean(-1).numpy())
+        if reference is not None:
+            logq = F.log_softmax(reference(tokens[:, :-1]).double(), dim=-1)
+            kl.append((logq.exp() * (logq - logp)).sum(-1).mean(-1).numpy())
+        bytes_per_token.append(sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64))
+    return Quality(np.concatenate(nll), np.concatenate(kl) if kl else None, np.concatenate(bytes_per_token))

@@ -1,0 +1,94 @@
+"""Is a reloaded model the model that was written? Largest absolute errors, tensor by tensor and layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..core.arrays import Array, to_numpy
+from ..core.errors import MiniquantError
+from ..quantization.schemes import GROUP_SIZE, fake_quantize_state, resolve, state_dict_of
+from ..quantization.symmetric import integers, multiply, qmax, scales
+
+WEIGHT_LIMIT = 1e-6  # the assignment's, for every tensor
+ACTIVATION_LIMIT = 1e-3  # the assignment's, for every layer
+
+
+def tensor_errors(expected: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, float]:
+    """max abs(expected - found) for every tensor, by name.
+
+    Raises ``MiniquantError`` if the names or a shape differ. A NaN on either side gives NaN, which no limit accepts.
+    """
+    if expected.keys() != found.keys():
+        name = sorted(expected.keys() ^ found.keys())[0]
+        side = "missing from what was found" if name in expected else "not expected"
+        raise MiniquantError(f"tensor {name!r} is {side}")
+    errors = {}
+    for name in expected:
+        a, b = to_numpy(expected[name]), to_numpy(found[name])
+        if a.shape != b.shape:
+            raise MiniquantError(f"tensor {name!r}: expected shape {a.shape}, found {b.shape}")
+        errors[name] = float(np.abs(a - b).max()) if a.size else 0.0
+    return errors
+
+
+@torch.no_grad()
+def layer_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
+    """The output of every module during one forward pass, by name, in the order of computation; the logits last.
+
+    tokens: (batch, time) int64. Uses forward hooks, so the model needs no change.
+    """
+    outputs: dict[str, Tensor] = {}
+
+    def remember(name: str) -> Any:
+        def hook(_module: nn.Module, _inputs: object, output: Tensor) -> None:
+            outputs[name] = output.detach().clone()
+
+        return hook
+
+    handles = [module.register_forward_hook(remember(name)) for name, module in model.named_modules() if name]
+    try:
+        outputs["logits"] = model(tokens)
+        outputs["logits"] = outputs.pop("logits")  # last
+    finally:
+        for handle in handles:
+            handle.remove()
+    return outputs
+
+
+def layer_errors(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[str, float]:
+    """max abs difference of every module's output on the same tokens, by name, in the order of computation."""
+    return tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
+
+
+def beyond(errors: Mapping[str, float], limit: float) -> list[str]:
+    """The names whose error is not within the limit; NaN is not.
+
+    >>> beyond({"a": 0.0, "b": 2e-3, "c": float("nan")}, 1e-3)
+    ['b', 'c']
+    """
+    return [name for name, error in errors.items() if not error <= limit]
+
+
+def late_rounding(model: Any, schemes: Mapping[str, str]) -> tuple[dict[str, Array], dict[str, Array]]:
+    """The trap: quantize with an exact float32 scale, and round the scale only when it is stored.
+
+    Returns the weights that such a fake-quantized model computes with, and those that its file gives back. They differ
+    by up to abs(w) · 2^-11: the assignment's limits are broken by the order of two lines.
+    """
+    state, resolved = state_dict_of(model), resolve(model, schemes)
+    computed, stored = dict(fake_quantize_state(model, schemes)), dict(fake_quantize_state(model, schemes))
+    for name, scheme in resolved.items():
+        if not scheme.startswith("q"):
+            continue
+        w = to_numpy(state[name])
+        bits, groups = (8, 1) if scheme == "q8_per_channel" else (4, w.shape[1] // GROUP_SIZE)
+        exact = np.abs(w.reshape(len(w), groups, -1)).max(axis=2) / np.float32(qmax(bits))  # (out, groups) float32
+        q = integers(w, exact, bits)
+        computed[name] = torch.from_numpy(multiply(q, exact))
+        stored[name] = torch.from_numpy(multiply(q, scales(w, groups, bits)))
+    return computed, stored

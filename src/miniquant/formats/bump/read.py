@@ -1,0 +1,203 @@
+"""Open a bump file: everything checked, nothing loaded."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+import numpy as np
+
+from ...core.errors import FormatError, QuantizationError
+from ...core.reading import MappedFile
+from ..gguf.blocks import decode
+from ..gguf.read import padded
+from .config import config_path, read_config
+from .types import (
+    ALIGNMENT,
+    ARCHITECTURES,
+    COUNT,
+    HEADER,
+    MAGIC,
+    OFFSETS,
+    VERSION,
+    BumpConfig,
+    BumpTensor,
+    BumpType,
+    Header,
+    aligned,
+    n_parts,
+    parts,
+    places,
+)
+
+
+def open_bump(path: str | os.PathLike[str]) -> BumpFile:
+    """Map a bump file and check all of it, with its ``config.json``; the tensors wait until they are asked for.
+
+    Raises ``FormatError`` for a malformed file or one that does not fit its ``config.json``, ``OSError`` for one that
+    cannot be opened.
+    """
+    return BumpFile(path)
+
+
+class BumpFile(MappedFile):
+    """An open bump file, usable in a ``with`` block: one mapping, in which every tensor has its place.
+
+    ``header`` and ``config`` say what model it is, ``tensors`` maps names to ``BumpTensor``. The checksum is that of
+    the file as it was read, a piece at a time: the mapping itself is touched only where a tensor is used.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, HEADER.size)
+        self.data_start = 0  # offsets count from the file's start
+        self.header = Header._make(HEADER.unpack_from(self._data))
+        self._check_header()
+        types = self._read_types()
+        self.config, checksum = read_config(self.path)
+        self._check_config(checksum, len(types))
+        self.tensors: dict[str, BumpTensor] = self._placed(types)
+        self._check_padding(len(types))
+        self._check_sum()
+
+    def tensor(self, name: str) -> np.ndarray:
+        """A tensor decoded: float32 in its shape, a fresh array."""
+        info, raw = self._info(name), self.raw(name)
+        w = decode(raw, info.dtype.ggml).reshape(info.shape)
+        return w if w.flags.writeable else w.copy()  # F32 is still the file
+
+    # -- the parts of the format, in their order
+
+    def _check_header(self) -> None:
+        header = self.header
+        self._expect("magic", header.magic == MAGIC, f"found {header.magic!r}, a bump file begins with {MAGIC!r}")
+        self._expect("version", header.version == VERSION, f"found {header.version}, this reader knows {VERSION}")
+        known = ", ".join(f"{code} ({name})" for code, name in ARCHITECTURES.items())
+        found = f"found {header.model_type}; there are {known}"
+        self._expect("model_type", header.model_type in ARCHITECTURES, found)
+        for name in Header._fields[3:9]:
+            self._expect(name, getattr(header, name) > 0, "found 0; a model has some of each")
+        product = header.num_heads * header.head_dim
+        found = f"{header.num_heads} heads of {header.head_dim} make {product}, embed_dim is {header.embed_dim}"
+        self._expect("head_dim", product == header.embed_dim, found)
+        for name, dim in (
+            ("aligned_embed_dim", header.embed_dim),
+            ("aligned_head_dim", header.head_dim),
+            ("aligned_context", header.context_len),
+        ):
+            value = getattr(header, name)
+            self._expect(name, value == aligned(dim), f"found {value}; {dim} in 64-byte rows is {aligned(dim)}")
+        self._expect("reserved", not any(header.reserved), "these 32 bytes are zeros")
+
+    def _read_types(self) -> list[BumpType]:
+        (count,), at = self._take(COUNT.format, HEADER.size, "dtype table: count")
+        architecture = ARCHITECTURES[self.header.model_type]
+        expected = n_parts(architecture, self.header.num_layers, tied=True)
+        if count not in (expected, expected + 1):
+            raise self._error(
+                f"found {count}; {architecture} with {self.header.num_layers} layers has {expected} tensors, "
+                "and one more if the head is not the embedding",
+                "dtype table: count",
+                HEADER.size,
+            )
+        self._need(at, count, "dtype table")
+        types = []
+        for index, code in enumerate(self._data[at : at + count]):
+            if code >= len(BumpType) or BumpType(code).ggml is None:
+                known = ", ".join(f"{kind.value} ({kind.name})" for kind in BumpType if kind.ggml is not None)
+                raise self._error(
+                    f"found {code}, for which no block is described; there are {known}",
+                    f"dtype table: tensor {index}",
+                    at + index,
+                )
+            types.append(BumpType(code))
+        return types
+
+    def _check_config(self, checksum: bytes, count: int) -> None:
+        header, config = self.header, self.config
+        pairs = {
+            "model_type": config.model_type,
+            "num_layers": config.layers,
+            "vocab_size": config.vocab,
+            "embed_dim": config.embed,
+            "context_len": config.context,
+            "num_heads": config.heads,
+            "head_dim": config.head_dim,
+            "checksum": checksum,
+        }
+        for name, expected in pairs.items():
+            found = getattr(header, name)
+            shown = [f"{v.hex()[:16]}…" if isinstance(v, bytes) else v for v in (found, expected)]
+            self._expect(
+                name, found == expected, f"found {shown[0]}, and {config_path(self.path)} belongs to {shown[1]}"
+            )
+        if config.heads % config.kv_heads:
+            raise self._error(
+                f"{config.heads} heads cannot share {config.kv_heads} key-value heads (config.json)",
+                "header.num_heads",
+                OFFSETS["num_heads"],
+            )
+        if count != n_parts(config.architecture, config.layers, config.tied):
+            raise self._error(
+                f"found {count}, and config.json says tie_word_embeddings={config.tied}".lower(),
+                "dtype table: count",
+                HEADER.size,
+            )
+
+    def _placed(self, types: list[BumpType]) -> dict[str, BumpTensor]:
+        found, end = {}, HEADER.size + COUNT.size + len(types)
+        listed = list(parts(self.config))
+        for index, (part, kind) in enumerate(zip(listed, types)):
+            if len(part.shape) == 1 and kind != BumpType.FP32:
+                raise self._error(
+                    f"{part.name} is {kind.name}; norms and biases are FP32",
+                    f"dtype table: tensor {index}",
+                    HEADER.size + COUNT.size + index,
+                )
+        try:
+            for tensor in places(listed, types):
+                if tensor.offset + tensor.n_bytes > self.n_bytes:
+                    raise self._error(
+                        f"its {tensor.n_bytes} bytes end outside the file of {self.n_bytes}; the file is truncated, "
+                        "or a size in the header or in config.json is wrong",
+                        f"tensor {tensor.name!r}",
+                        tensor.offset,
+                    )
+                found[tensor.name], end = tensor, tensor.offset + tensor.n_bytes
+        except QuantizationError as error:
+            index = len(found)
+            raise self._error(
+                f"{listed[index].name}: {error}", f"dtype table: tensor {index}", HEADER.size + COUNT.size + index
+            ) from None
+        if self.n_bytes != padded(end, ALIGNMENT):
+            raise self._error(
+                f"the file has {self.n_bytes} bytes, its tensors end at {padded(end, ALIGNMENT)}", "end", end
+            )
+        return found
+
+    def _check_padding(self, count: int) -> None:
+        end, before = HEADER.size + COUNT.size + count, "the dtype table"
+        for name, start in [*((t.name, t.offset) for t in self.tensors.values()), ("", self.n_bytes)]:
+            if any(self._data[end:start]):
+                raise self._error("these bytes are zeros", f"padding after {before}", end)
+            if name:
+                end, before = start + self.tensors[name].n_bytes, repr(name)
+
+    def _check_sum(self) -> None:
+        with open(self.path, "rb") as file:
+            file.seek(HEADER.size)
+            found = hashlib.file_digest(file, "sha256").digest()
+        both = [digest.hex()[:16] for digest in (self.header.checksum, found)]
+        message = f"found {both[0]}…, the bytes behind the header give {both[1]}…; something in the file has changed"
+        self._expect("checksum", found == self.header.checksum, message)
+
+    def _expect(self, name: str, right: bool, message: str) -> None:
+        if not right:
+            raise self._error(message, f"header.{name}", OFFSETS[name])
+
+
+def config_of_file(path: str | os.PathLike[str]) -> BumpConfig | None:
+    """The config beside a bump file, if there is one that can be read; for pictures of files that are wrong."""
+    try:
+        return read_config(path)[0]
+    except FormatError:
+        return None

@@ -1,0 +1,1 @@
+"""Legacy GGML, the format that GGUF replaced."""

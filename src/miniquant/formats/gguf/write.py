@@ -1,0 +1,203 @@
+"""Write real GGUF: what both the specification and llama.cpp's loader accept, streamed, atomic, deterministic.
+
+Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.arrays import is_torch
+from ...core.errors import QuantizationError, SchemeError
+from ...core.files import atomic_write
+from .blocks import CHUNK, CODECS, GGMLType, decode, encode, tensor_bytes
+from .metadata import Typed, ValueType, encode_metadata, encode_string
+from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, TensorInfo, padded
+
+PIECE = 2**21  # weights encoded at once, at most: 8 MB of float32
+_NUMBERS = set(map(int, GGMLType))
+_PLAIN = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"} | {
+    f"int{n}": f"I{n}" for n in (8, 16, 32, 64)
+}
+
+
+class RawTensor(NamedTuple):
+    """A tensor that is encoded already: its blocks, its type, and its shape as numpy has it."""
+
+    raw: np.ndarray
+    kind: GGMLType
+    shape: tuple[int, ...]
+
+
+class LazyTensor(NamedTuple):
+    """A tensor that is read when its turn to be written comes, a few rows at a time.
+
+    ``rows(start, stop)`` gives rows, (stop - start, shape[-1]), of all rows counted through; ``dtype`` names what they
+    hold: float32, float16, or bfloat16 (which come as float32).
+    """
+
+    shape: tuple[int, ...]
+    dtype: str
+    rows: Callable[[int, int], np.ndarray]
+
+
+def write_gguf(
+    path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Mapping[str, Any], alignment: int = ALIGNMENT
+) -> None:
+    """Write a GGUF file, atomically and in the order given; the same input gives the same bytes.
+
+    ``tensors`` maps names to arrays (stored in their own type), to pairs ``(array, "Q4_0")`` (encoded row by row while
+    writing), or to ``RawTensor``; a ``LazyTensor`` may stand for an array. ``metadata`` maps keys to values;
+    ``general.alignment`` is added if it is not 32.
+
+    Raises ``SchemeError``, ``QuantizationError`` or ``MetadataError`` for what the format cannot hold, ``WriteError``
+    if the file cannot be written. In each case an existing file stays as it was.
+    """
+    pairs = _with_alignment(metadata, alignment)
+    block = encode_metadata(pairs)
+    sources = {name: _source(name, value) for name, value in tensors.items()}
+    infos, offset = [], 0
+    for name, (_, kind, shape) in sources.items():
+        info = TensorInfo(name, shape, kind, offset)
+        infos.append(info)
+        offset += padded(info.n_bytes, alignment)
+    head = HEADER.pack(MAGIC, VERSION, len(infos), len(pairs)) + block + b"".join(map(_encode_info, infos))
+    with atomic_write(path) as file:
+        file.write(head)
+        file.write(bytes(padded(len(head), alignment) - len(head)))
+        for info in infos:
+            for part in _encoded(info, sources[info.name][0]):
+                file.write(part)
+            file.write(bytes(padded(info.n_bytes, alignment) - info.n_bytes))
+
+
+def _with_alignment(metadata: Mapping[str, Any], alignment: int) -> dict[str, Any]:
+    if not isinstance(alignment, int) or not 8 <= alignment < 2**32 or alignment & (alignment - 1):
+        raise SchemeError(f"the alignment {alignment!r} is not a power of two of at least 8; the usual one is 32")
+    pairs = dict(metadata)
+    given = pairs.get("general.alignment", alignment)
+    given = given.value if isinstance(given, Typed) else given
+    if not isinstance(given, int | np.integer) or given != alignment:
+        raise SchemeError(f"metadata says general.alignment={given!r}, and the file is written with {alignment}")
+    if alignment != ALIGNMENT or "general.alignment" in pairs:
+        pairs["general.alignment"] = Typed(alignment, ValueType.UINT32)
+    return pairs
+
+
+def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
+    """What to write for a tensor: its data, its type and its shape, all checked."""
+    length = len(name.encode("utf-8", "surrogatepass")) if isinstance(name, str) else 0
+    if not 1 <= length <= MAX_NAME or "\0" in name:
+        raise SchemeError(f"the tensor name {name!r} is not text of 1 to {MAX_NAME} bytes, which llama.cpp takes")
+    if isinstance(value, RawTensor):
+        data, kind, shape = _raw(name, value)
+    else:
+        data, asked = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        data = np.asarray(data) if isinstance(data, np.generic) else data
+        if not is_torch(data) and not isinstance(data, np.ndarray | LazyTensor):
+            raise SchemeError(f"{name!r} is a {type(data).__name__}; pass an array, (array, type) or a RawTensor")
+        dtype = getattr(data.dtype, "name", str(data.dtype)).removeprefix("torch.")
+        if isinstance(data, LazyTensor) and dtype not in ("float32", "float16", "bfloat16"):
+            raise SchemeError(f"{name!r}: a LazyTensor is float32, float16 or bfloat16, found {dtype}")
+        kind, shape = _kind(name, dtype, asked), tuple(data.shape)
+    if len(shape) > MAX_DIMS:
+        raise SchemeError(f"{name!r} has shape {shape}; GGUF holds {MAX_DIMS} dims at most")
+    if not shape and kind == GGMLType.BF16:
+        raise SchemeError(
+            f"{name!r} has no dims, and the gguf package cannot read a BF16 tensor of none; store it as F32"
+        )
+    try:
+        size = tensor_bytes(kind, shape)
+    except QuantizationError as error:
+        raise SchemeError(f"{name!r} of shape {shape}: {error}") from None
+    if isinstance(value, RawTensor) and data.nbytes != size:
+        raise SchemeError(f"{name!r}: {kind.name} of shape {shape} takes {size} bytes, found {data.nbytes}")
+    return data, kind, shape
+
+
+def _raw(name: str, value: RawTensor) -> tuple[np.ndarray, GGMLType, tuple[int, ...]]:
+    if value.kind not in _NUMBERS:
+        raise SchemeError(f"{name!r}: {value.kind!r} is no GGMLType")
+    if not isinstance(value.raw, np.ndarray) or value.raw.dtype != np.uint8:
+        found = value.raw.dtype if isinstance(value.raw, np.ndarray) else type(value.raw).__name__
+        raise SchemeError(f"{name!r}: raw blocks are an array of uint8, found {found}")
+    if not all(isinstance(dim, int | np.integer) and dim >= 0 for dim in value.shape):
+        raise SchemeError(f"{name!r}: the shape {value.shape!r} is not made of counts")
+    return value.raw, GGMLType(value.kind), tuple(map(int, value.shape))
+
+
+def _kind(name: str, dtype: str, asked: Any) -> GGMLType:
+    if asked is None:
+        if dtype not in _PLAIN:
+            raise SchemeError(f"{name!r} holds {dtype}, which GGUF has no type for; convert it first")
+        return GGMLType[_PLAIN[dtype]]
+    names = [kind.name for kind in CODECS]
+    found = asked.name if isinstance(asked, GGMLType) else str(asked).upper()
+    if found not in names:
+        raise SchemeError(f"{name!r}: no codec for {asked!r}; there are {', '.join(names)}")
+    if "float" not in dtype:
+        raise QuantizationError(f"{name!r} holds {dtype}; {found} encodes floating-point weights")
+    return GGMLType[found]
+
+
+def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
+    """The bytes of one tensor, a piece at a time."""
+    if not info.n_bytes:
+        return
+    if is_torch(data):
+        data = data.detach().cpu()
+        data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
+    if data.dtype == np.uint8 or info.kind in INTEGERS:  # raw blocks, or numbers that are stored as they are
+        dtype = data.dtype if data.dtype == np.uint8 else INTEGERS[info.kind]
+        yield memoryview(np.ascontiguousarray(data, dtype)).cast("B")
+        return
+    size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
+    rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
+    step = max(1, min(PIECE, max(CHUNK, size // 4)) // width)
+    for start in range(0, size // width, step):
+        given = rows(start, min(start + step, size // width))
+        with np.errstate(over="ignore"):
+            w = np.ascontiguousarray(given, np.float32)
+        raw = encode(w, info.kind)
+        if info.kind != GGMLType.F32 or given.dtype.itemsize > 4:
+            _check_encoded(info, given, raw, start)
+        yield memoryview(raw).cast("B")
+        del given, w, raw  # before the next piece is read
+
+
+def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
+    return lambda start, stop: array[start:stop]
+
+
+def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -> None:
+    """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
+    back = decode(raw, info.kind)
+    lost = ~np.isfinite(back)
+    if info.kind.block == 1:
+        lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
+    if not lost.any():
+        return
+    first = int(lost.argmax()) // info.kind.block * info.kind.block
+    block = w.reshape(-1)[first : first + info.kind.block]
+    finite = np.isfinite(block)
+    at = first + int(np.abs(block).argmax() if finite.all() else (~finite).argmax())
+    if info.kind.block == 1:
+        reason = f"{info.kind.name} cannot hold it; store the tensor as {'F32' if w.dtype.itemsize <= 4 else 'F64'}"
+    elif finite.all():
+        reason = "the scale of its block is beyond float16; store the tensor as F32"
+    else:
+        reason = "quantization needs finite weights"
+    row, column = row + at // w.shape[1], at % w.shape[1]
+    raise QuantizationError(f"{info.name!r}: the weight at row {row}, column {column} is {w.flat[at]:g}; {reason}")
+
+
+def _encode_info(info: TensorInfo) -> bytes:
+    dims = info.shape[::-1]  # in first
+    tail = struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, info.kind, info.offset)
+    return encode_string(info.name) + tail

@@ -1,0 +1,1 @@
+"""GGUF-lite, version 1: the format of the course, little-endian throughout."""

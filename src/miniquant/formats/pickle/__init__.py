@@ -1,0 +1,1 @@
+"""Pickle, the format of PyTorch checkpoints: scanned, never executed."""

@@ -1,0 +1,1 @@
+"""safetensors: one file or a folder of several, opened without loading a tensor."""

@@ -1,0 +1,220 @@
+"""The checkpoint of a Hugging Face folder: safetensors files, one or many, of which only the headers are read.
+
+1. <Q length of the header in bytes
+2. the header: JSON, {name: {"dtype": "BF16", "shape": [...], "data_offsets": [begin, end]}, "__metadata__": {...}}
+3. the data: the tensors back to back, without a gap; offsets count from here
+
+A checkpoint of several files, its shards, comes with ``model.safetensors.index.json``, which says where each tensor is.
+The header may lie, so every size is held against the file's before anything is allocated.
+
+Source: the format section of the safetensors documentation; ``safetensors/src/tensor.rs`` for its limits.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...core.errors import FormatError, PickleSecurityRisk
+from ...core.reading import MappedFile
+
+SINGLE = "model.safetensors"
+INDEX = "model.safetensors.index.json"
+MAX_HEADER = 100_000_000  # bytes, the library's own limit
+DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}  # numpy has no bfloat16
+NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
+PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+
+
+class Stored(NamedTuple):
+    """A tensor in a file: ``dtype`` is F32, F16 or BF16, ``offset`` counts from the start of the data."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+    start: int  # its first byte in the file
+
+    @property
+    def n_bytes(self) -> int:
+        """The length of the data."""
+        return math.prod(self.shape) * DTYPES[self.dtype].itemsize
+
+    def map(self) -> np.ndarray:
+        """The tensor, mapped and not read: ``shape``, float32, float16, or bfloat16's bits as uint16.
+
+        The mapping ends with the last array that uses it: what was read no longer counts as memory then.
+        """
+        if not self.n_bytes:
+            return np.empty(self.shape, DTYPES[self.dtype])
+        return np.memmap(self.path, DTYPES[self.dtype], "r", self.start, self.shape).view(np.ndarray)
+
+
+def widen(w: np.ndarray) -> np.ndarray:
+    """bfloat16's bits as float32, of which they are the upper half; anything else as it is.
+
+    >>> widen(np.array([0x3F80, 0xC000], np.uint16)).tolist()
+    [1.0, -2.0]
+    """
+    if w.dtype != np.uint16:
+        return w
+    bits = w.astype(np.uint32, order="C")
+    bits <<= np.uint32(16)
+    return bits.view(np.float32)
+
+
+class SafetensorsFile(MappedFile):
+    """The header of a safetensors file: ``tensors`` maps names to ``Stored``.
+
+    Raises ``FormatError`` for a malformed file, ``OSError`` for one that cannot be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, 8)
+        (length,), _ = self._take("<Q", 0, "header.length")
+        if length > min(self.n_bytes - 8, MAX_HEADER):
+            raise self._error(
+                f"found {length}; {self.n_bytes - 8} bytes are left, and a header has {MAX_HEADER} at most",
+                "header.length",
+                0,
+            )
+        self.data_start = 8 + length
+        entries = parse_object(self._text(8, self.data_start, "header"), self.path, "header", 8)
+        entries.pop("__metadata__", None)  # free text, such as {"format": "pt"}
+        self.tensors: dict[str, Stored] = {name: self._entry(name, entry) for name, entry in entries.items()}
+        self._check_places((name, info.offset, info.n_bytes, 8) for name, info in self.tensors.items())
+        used, there = sum(info.n_bytes for info in self.tensors.values()), self.n_bytes - self.data_start
+        if used != there:
+            raise self._error(f"the tensors take {used} bytes, the file has {there} for them", "data", self.data_start)
+
+    def _entry(self, name: str, entry: Any) -> Stored:
+        field = f"tensor {name[:80]!r}"
+        if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
+            raise self._error("its entry is not a dtype, a shape and data_offsets", field, 8)
+        dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
+        if not isinstance(dtype, str) or dtype not in DTYPES:
+            raise self._error(
+                f"found {dtype!r:.40}; weights of {', '.join(DTYPES)} can be converted: save the checkpoint as one",
+                f"{field}: dtype",
+                8,
+            )
+        if not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
+            raise self._error("its shape and data_offsets are not lists of whole numbers from 0 on", field, 8)
+        stored = Stored(self.path, dtype, tuple(shape), offsets[0], self.data_start + offsets[0])
+        if stored.n_bytes != offsets[1] - offsets[0]:
+            raise self._error(
+                f"{dtype} of shape {shape} takes {stored.n_bytes:.10g} bytes, and it has {offsets[1] - offsets[0]}",
+                f"{field}: data_offsets",
+                8,
+            )
+        return stored
+
+
+def _counts(values: Any) -> bool:
+    return isinstance(values, list) and all(type(n) is int and 0 <= n < 2**63 for n in values) and len(values) <= 8
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON file that holds an object. Raises ``FormatError`` for anything else, ``OSError`` if it cannot be read."""
+    try:
+        text = path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, offset=error.start) from None
+    return parse_object(text, os.fspath(path))
+
+
+def parse_object(text: str, path: str, field: str | None = None, offset: int = 0) -> dict[str, Any]:
+    """A JSON object in which no key stands twice; ``offset`` is where the text begins in the file."""
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise FormatError(f"the name {key[:80]!r} stands twice; names are unique", path=path, field=field)
+            found[key] = value
+        return found
+
+    try:
+        found = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        at = offset + len(text[: error.pos].encode())
+        raise FormatError(f"this is no JSON: {error.msg}", path=path, field=field, offset=at) from None
+    except FormatError:
+        raise
+    except (ValueError, RecursionError) as error:  # a number of too many digits; brackets in brackets in brackets
+        raise FormatError(f"this JSON cannot be read: {error}", path=path, field=field) from None
+    if not isinstance(found, dict):
+        raise FormatError("this JSON is no object in braces", path=path, field=field)
+    return found
+
+
+def open_checkpoint(folder: Path) -> dict[str, Stored]:
+    """Every tensor of the checkpoint in a folder, by its name there.
+
+    Raises ``PickleSecurityRisk`` if there are only pickles, ``FormatError`` if a file is missing, malformed, or not
+    part of the checkpoint, and if index and shards disagree.
+    """
+    files = {path.name for path in folder.glob("*.safetensors")}
+    if (folder / INDEX).exists():
+        return _open_shards(folder, files)
+    if SINGLE in files and len(files) == 1:
+        return SafetensorsFile(folder / SINGLE).tensors
+    if files:
+        raise FormatError(
+            f"found {listed(files)}; without {INDEX} there is one file, {SINGLE}: download the index, or move the "
+            "others away",
+            path=folder,
+        )
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in PICKLES)
+    if pickles:
+        raise PickleSecurityRisk(
+            f"{folder}: {listed(pickles)} is a pickle, and loading one runs whatever code it holds; "
+            f"take the {SINGLE} of the same model, or let its owner save one with save_pretrained"
+        )
+    raise FormatError(f"no {SINGLE} and no {INDEX} in it: there are no weights to convert", path=folder)
+
+
+def _open_shards(folder: Path, files: set[str]) -> dict[str, Stored]:
+    index = read_object(folder / INDEX)
+    places = index.get("weight_map")
+    if not isinstance(places, dict) or not all(isinstance(shard, str) for shard in places.values()):
+        raise FormatError("it is no object of names and files", path=folder / INDEX, field="weight_map")
+    shards = set(places.values())
+    if missing := shards - files:  # a path such as ../x is no name of a file in the folder either
+        raise FormatError(f"it names {listed(missing)}, not in this folder; download all of it", path=folder / INDEX)
+    if extra := files - shards:
+        raise FormatError(f"it knows nothing of {listed(extra)}; move it away if it is none", path=folder / INDEX)
+    found: dict[str, Stored] = {}
+    for shard in sorted(shards):
+        for name, stored in SafetensorsFile(folder / shard).tensors.items():
+            if name in found:
+                raise FormatError(f"{name[:80]!r} stands in {Path(found[name].path).name} too", path=stored.path)
+            if places.get(name) != shard:
+                where = f"to be in {shown(places[name])}" if name in places else "nowhere"
+                raise FormatError(f"it holds {name[:80]!r}, which {INDEX} says is {where}", path=stored.path)
+            found[name] = stored
+    if lost := places.keys() - found.keys():
+        name = min(lost)
+        raise FormatError(f"it says that {name[:80]!r} is in {shown(places[name])}, and it is not", path=folder / INDEX)
+    return found
+
+
+def shown(name: str) -> str:
+    """A name as an error message has it: on one line, and not without end."""
+    return name if name.isprintable() and len(name) <= 80 else repr(name[:80])
+
+
+def listed(names: Iterable[str], show: Callable[[str], str] = shown) -> str:
+    """The first few of some names, and how many more there are.
+
+    >>> listed({"b", "a", "d", "c"})
+    'a, b, c and 1 more'
+    """
+    names = sorted(names)
+    return ", ".join(map(show, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

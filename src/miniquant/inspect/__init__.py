@@ -1,0 +1,1 @@
+"""Pictures of bytes: hexview, ribbon, nibbles, microscope, as text and HTML."""

@@ -1,0 +1,248 @@
+"""Look at a model file's bytes: each one named, coloured by what it is, explained on hover and on keyboard focus.
+
+``hexview`` shows a stretch of a file, ``diff`` the first byte in which two files differ; ``nibbles``, ``ribbon`` and
+``microscope`` (from ``pictures``) open one byte, a whole file and a patch of weights. Everything has a text form, works
+on malformed files, and needs numpy alone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from html import escape
+
+import numpy as np
+
+from ..formats.field import Field, Source, fields, label_of, load, parse
+from ..formats.gguf.fields import block_fields
+from ..formats.gguf.kquants import PARTS
+from ..formats.gguf.types import GGMLType
+from .markup import KINDS, Picture, box, scroll, table
+from .pictures import microscope, nibbles, ribbon
+
+__all__ = ["Field", "diff", "fields", "hexview", "microscope", "nibbles", "ribbon", "super_block"]
+
+ROW = 16  # bytes in a row
+STYLE = """
+.mq.mq.mq .mq-row{display:flex;white-space:pre;line-height:1.9}
+.mq.mq.mq .mq-ascii{padding-left:1.5em;opacity:.8}
+.mq.mq.mq .mq-at{opacity:.8;padding-right:.8em}
+.mq.mq.mq .mq-run{border:1px solid currentColor;border-radius:3px;padding:.15em 0;margin:0 -1px}
+.mq.mq.mq .mq-on{border-left-style:dashed}
+.mq.mq.mq .mq-k{display:inline-block;font-size:.7em;width:1.43ch;vertical-align:.35em;text-align:center}
+.mq.mq.mq .mq-run:is(:hover,:focus)::after{content:attr(aria-label);position:absolute;left:0;right:0;z-index:9;
+white-space:normal;margin-top:1.9em;padding:.4em .7em;border:1px solid #999;border-radius:4px;background:#222;
+color:#fff;line-height:1.4;pointer-events:none}
+.mq.mq.mq .mq-run:is(:hover,:focus){position:static;outline:2px solid currentColor}
+.mq.mq.mq .mq-key{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .4em;margin:.15em}
+.mq.mq.mq .mq-facts td{overflow-wrap:anywhere;white-space:normal}
+.mq.mq.mq mark{padding:0;background:transparent;color:inherit;outline:3px double currentColor;font-weight:700}
+""" + "".join(f".mq.mq.mq .mq-{kind}{{background:rgba({rgb},.28)}}\n" for kind, (_, _, rgb) in KINDS.items())
+
+
+def hexview(source: Source, start: int | str = 0, length: int = 256) -> Picture:
+    """The bytes of a GGUF-lite or GGUF file from ``start``, annotated field by field.
+
+    source: a path, an open file or bytes; a malformed file is shown as far as it can be, with the reader's error.
+    start: a byte from the start of the file (negative: from its end), or the name of a field; length: in bytes
+
+    Raises ``KeyError`` for a field that the file does not have, ``OSError`` if the file cannot be opened.
+    """
+    data = load(source)
+    parts, error = parse(source)
+    if isinstance(start, str):
+        named = [field.start for field in parts if field.name == start]
+        if not named:
+            raise KeyError(f"no field {start!r}; the names are in [field.name for field in fields(path)]")
+        start = named[0]
+    begin = max(0, start + len(data) if start < 0 else start)
+    end = min(len(data), begin + max(0, length))
+    shown = [field for field in parts if field.start < end and field.end > begin]
+    title = f"{label_of(source)}, {len(data)} bytes"
+    title += f": bytes {begin} to {end - 1}" if end > begin else f": nothing to show from byte {begin} on"
+    stop = f"A reader stops here: {error}" if error else ""
+    rows = _rows(shown, begin, end)
+    text = "\n".join(filter(None, [title, stop, *(_text_row(data, at, runs) for at, runs in rows)]))
+    return Picture(text, _html(data, title, stop, rows, shown))
+
+
+def super_block(raw: np.ndarray, kind: GGMLType) -> Picture:
+    """One super-block of a K-quant, its parts coloured and named: d, dmin, scales, qs, and what else it has.
+
+    raw: (bytes of a block,) uint8. Raises ``ValueError`` for another number of bytes.
+    """
+    raw = np.asarray(raw, np.uint8)
+    if kind not in PARTS or raw.shape != (kind.n_bytes,):
+        raise ValueError(f"a super-block of {kind.name} has {kind.n_bytes} bytes, found an array of shape {raw.shape}")
+    shown = block_fields(raw, kind)
+    title = f"one super-block of {kind.name}: {kind.n_bytes} bytes, {kind.block} weights"
+    rows = _rows(shown, 0, len(raw))
+    return Picture("\n".join([title, *(_text_row(raw, *row) for row in rows)]), _html(raw, title, "", rows, shown))
+
+
+Run = tuple[Field, int, int]  # a field, and the bytes of it that stand in one row
+
+
+def _rows(shown: list[Field], begin: int, end: int) -> list[tuple[int, list[Run]]]:
+    """Cut into rows of 16 bytes: (offset of the row, its runs)."""
+    rows = []
+    for at in range(begin - begin % ROW, end, ROW):
+        low, high = max(at, begin), min(at + ROW, end)
+        runs = [(f, max(low, f.start), min(high, f.end)) for f in shown if f.start < high and f.end > low]
+        rows.append((at, runs))
+    return rows
+
+
+def _ascii(data: np.ndarray, start: int, end: int) -> str:
+    return "".join(chr(b) if 32 <= b < 127 else "." for b in data[start:end].tolist())
+
+
+def _text_row(data: np.ndarray, at: int, runs: list[Run]) -> str:
+    low, high = runs[0][1], runs[-1][2]
+    cells = "   " * (low - at) + bytes(data[low:high]).hex(" ")
+    names = ", ".join(_name(*run) for run in runs)
+    return f"{at:08x}  {cells:<{3 * ROW}} {' ' * (low - at) + _ascii(data, low, high):<{ROW}}  {names}"
+
+
+def _name(field: Field, start: int, end: int) -> str:
+    inside = field.parts(start, end)
+    return "… " * (start > field.start) + field.name + f" ({inside})" * bool(inside)
+
+
+def _html(data: np.ndarray, title: str, stop: str, rows: list[tuple[int, list[Run]]], shown: list[Field]) -> str:
+    kinds = list(dict.fromkeys(field.kind for field in shown))
+    key = "".join(f"<span class='mq-key mq-{k}'>{KINDS[k][0]} {KINDS[k][1]}</span>" for k in kinds)
+    lines = []
+    for at, runs in rows:
+        gap = " " * 3 * (runs[0][1] - at)
+        cells = "".join(_run(data, run) for run in runs)
+        pad = " " * 3 * (at + ROW - runs[-1][2])
+        letters = " " * (runs[0][1] - at) + _ascii(data, runs[0][1], runs[-1][2])
+        lines.append(
+            f"<div class='mq-row'><span class='mq-at'>{at:08x}</span><span>{gap}{cells}{pad}</span>"
+            f"<span class='mq-ascii' aria-hidden='true'>{escape(letters)}</span></div>"
+        )
+    listed = [[f.start, len(f), f.name, f.text(), f.explanation] for f in shown]
+    details = table("", ["byte", "length", "field", "value", "what it is"], listed, numbers=(0, 1))
+    body = f"<p>{escape(stop)}</p>" * bool(stop) + f"<p>{key}</p>"
+    body += scroll(f"the bytes of {title}", f"<div class='mq-mono'>{''.join(lines)}</div>")
+    body += f"<details><summary>The fields in a table</summary>{scroll('the fields in a table', details)}</details>"
+    return box(title, body, STYLE)
+
+
+def _run(data: np.ndarray, run: Run, mark: int | None = None) -> str:
+    """One run of bytes, focusable, with what it is as its name."""
+    field, start, end = run
+    where = f"byte {start}" if end == start + 1 else f"bytes {start} to {end - 1}"
+    label = escape(f"{where}, {field.name} = {field.text(start, end)} ({field.explanation})", quote=True)
+    letter = f"<span class='mq-k'>{KINDS[field.kind][0]}</span>"
+    cells = [f"{byte:02x}" for byte in data[start:end].tolist()]
+    if mark is not None and start <= mark < end:
+        cells[mark - start] = f"<mark>{cells[mark - start]}</mark>"
+    resumed = " mq-on" if start > field.start else ""
+    return (
+        f"<span class='mq-run mq-{field.kind}{resumed}' tabindex='0' role='img' aria-label='{label}'>"
+        f"{letter}{' '.join(cells)}</span>"
+    )
+
+
+# ---- two files -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Comparison(Picture):
+    """Two files side by side. ``offset`` is the first byte that differs, ``field`` its name; ``None`` if none does."""
+
+    equal: bool
+    offset: int | None
+    field: str | None
+
+    __repr__ = Picture.__repr__
+
+
+def diff(mine: Source, reference: Source) -> Comparison:
+    """Mark the first byte in which ``mine`` differs from ``reference``, and name its field.
+
+    Each is a path, an open file or bytes. The names come from the reference; ``mine`` may be as broken as it likes.
+    Raises ``OSError`` if a file cannot be opened.
+    """
+    ours, theirs = load(mine), load(reference)
+    names = label_of(mine, "mine"), label_of(reference, "the reference")
+    names = ("mine", "the reference") if names[0] == names[1] else names
+    at = _first_difference(ours, theirs)
+    if at is None:
+        digest = hashlib.sha256(theirs).hexdigest()[:16]
+        text = f"{names[0]} and {names[1]} are byte for byte equal: {len(ours)} bytes, SHA-256 {digest}…"
+        return Comparison(text, box(text, ""), True, None, None)
+    parts, problem = parse(reference)
+    problems = [(names[0], parse(mine)[1]), (names[1], problem)]
+    errors = [f"a reader of {name} stops: {error}" for name, error in problems if error]
+    return _difference(ours, theirs, at, parts, errors, names)
+
+
+def _first_difference(ours: np.ndarray, theirs: np.ndarray, chunk: int = 1 << 20) -> int | None:
+    common = min(len(ours), len(theirs))
+    for start in range(0, common, chunk):
+        different = ours[start : min(start + chunk, common)] != theirs[start : min(start + chunk, common)]
+        if different.any():
+            return start + int(different.argmax())
+    return None if len(ours) == len(theirs) else common
+
+
+def _difference(
+    ours: np.ndarray, theirs: np.ndarray, at: int, parts: list[Field], errors: list[str], names: tuple[str, str]
+) -> Comparison:
+    """The report on two files whose first ``at`` bytes agree; ``parts`` are the fields of the reference."""
+    field = next((f for f in parts if f.start <= at < f.end), None)
+    found = [replace(f, raw=ours[f.start : f.end]) for f in parts]  # our bytes under the reference's names
+    if len(ours) > len(theirs):
+        end = len(theirs)
+        found.append(Field("after the end", end, len(ours), "unread", "nothing belongs here", ours[end:]))
+    if field is None:
+        title = f"{names[0]} goes on after byte {at}, where {names[1]} ends"
+        facts = [("not expected", found[-1].text())]
+    elif at == len(ours):
+        title = f"{names[0]} ends at byte {at}, in {field.name}"
+        facts = [("field", _about(field)), ("missing", f"{len(theirs) - at} bytes")]
+    else:
+        title = f"{names[0]} differs from {names[1]} at byte {at}, in {field.name}"
+        facts = [
+            ("field", _about(field)),
+            ("byte", f"{theirs[at]:02x} expected, {ours[at]:02x} found"),
+            ("expected", field.text(at, at + 1)),
+            ("found", found[parts.index(field)].text(at, at + 1)),
+        ]
+    facts.append(("lengths", f"{len(theirs)} bytes expected, {len(ours)} found"))
+    changed = [f.name for f in parts if f.end <= len(ours) and (ours[f.start : f.end] != theirs[f.start : f.end]).any()]
+    if len(changed) > 1:
+        facts.append(("fields that differ", ", ".join(changed[:8]) + (f", … ({len(changed)})" if changed[8:] else "")))
+    facts += [("note", error) for error in errors]
+    text, rows = _side_by_side(at, ("expected", theirs, parts), ("found", ours, found))
+    lines = [title, *(f"  {label}: {fact}" for label, fact in facts), *text]
+    listed = "".join(f"<tr><th scope='row'>{escape(label)}</th><td>{escape(fact)}</td></tr>" for label, fact in facts)
+    body = f"<table class='mq-facts'>{listed}</table>{scroll('the bytes around the difference', rows)}"
+    return Comparison("\n".join(lines), box(title, body, STYLE), False, at, field.name if field else None)
+
+
+def _side_by_side(at: int, *both: tuple[str, np.ndarray, list[Field]]) -> tuple[list[str], str]:
+    """The rows around byte ``at`` of (label, bytes, fields), in turn: lines of text, and HTML."""
+    text, html = [], ""
+    begin = max(0, at - at % ROW - ROW)
+    for row in range(begin, begin + 3 * ROW, ROW):
+        for label, data, named in both:
+            low, high = row, min(row + ROW, len(data))
+            if low >= high:
+                continue
+            text.append(f"  {label:<8}  {row:08x}  {bytes(data[low:high]).hex(' ')}")
+            runs = [(f, max(low, f.start), min(high, f.end)) for f in named if f.start < high and f.end > low]
+            cells = "".join(_run(data, run, mark=at) for run in runs)
+            place = f"<span class='mq-at'>{label:<8}  {row:08x}</span>"
+            html += f"<div class='mq-row'>{place}<span>{cells}</span></div>"
+        if row <= at < row + ROW:
+            text.append(" " * (22 + 3 * (at - row)) + "^^")
+    return text, f"<div class='mq-mono'>{html}</div>"
+
+
+def _about(field: Field) -> str:
+    where = f"byte {field.start}" if len(field) == 1 else f"bytes {field.start} to {field.end - 1}"
+    return f"{field.name}, {where}: {field.explanation}"

@@ -1,0 +1,25 @@
+"""The lessons of the course: a folder for each lab, named by its subject.
+
+``COURSE`` is the order of the labs, and the only place where a lab has a number: its place in the tuple.
+"""
+
+COURSE = (
+    "five_minutes",
+    "what_a_model_is",
+    "pickle",
+    "safetensors",
+    "int8",
+    "int4",
+    "writer",
+    "reader",
+    "verify",
+    "size",
+    "readme",
+    "gguf",
+    "claims",
+    "q4_1_bridge",
+    "calibration",
+    "k_quants",
+    "bump",
+    "hostile_files",
+)

@@ -1,0 +1,209 @@
+"""The readers that lab 17 attacks: naive on purpose, never part of the library. They run on a ``Machine``.
+
+Both do what a C program does that was written for good files: numbers have 32 or 64 bits and wrap around, memory is
+allocated by what the file says, and nothing is compared with the file's size. The author did check magic, version and
+types.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import FormatError
+from .machine import U32, U64, Machine
+
+ENTRY = 88  # bytes of a tensor's entry in the reader's table; 32 of them are room for four dims
+DIMS_AT = 24  # where in an entry that room begins
+
+# ---- GGUF-lite -------------------------------------------------------------------------------------------------------
+
+LITE_SIZES = {0: 4, 1: 2}  # F32 and F16
+
+
+def read_naive_lite(data: bytes, machine: Machine) -> dict[str, bytes]:
+    """Every tensor of a GGUF-lite file, as bytes. Its numbers have 32 bits."""
+    magic, version, n_tensors, metadata_len = struct.unpack("<4I", data[:16].ljust(16, b"\0"))
+    if magic != 0x474C4654 or version != 1:
+        raise FormatError("not a GGUF-lite file of version 1")
+    table = machine.allocate(n_tensors * ENTRY & U32, "the table of tensors")
+    at = 16 + metadata_len
+    entries = []
+    for index in range(n_tensors):
+        machine.step()
+        machine.store(table, index * ENTRY, ENTRY)
+        name_len = machine.number(data, at, 2)
+        name = data[at + 2 : at + 2 + name_len].decode("latin-1")
+        at += 2 + name_len
+        n_dims = machine.number(data, at, 1)
+        dims = [machine.number(data, at + 1 + 4 * d, 4) for d in range(n_dims)]
+        for d in range(n_dims):
+            machine.store(table, index * ENTRY + DIMS_AT + 8 * d, 8)
+        at += 1 + 4 * n_dims
+        dtype, offset = machine.number(data, at, 1), machine.number(data, at + 1, 8)
+        if dtype not in LITE_SIZES:
+            raise FormatError(f"dtype {dtype}")
+        entries.append((name, dims, LITE_SIZES[dtype], offset))
+        at += 9
+    tensors = {}
+    for name, dims, size, offset in entries:
+        n_bytes = size
+        for dim in dims:
+            n_bytes = n_bytes * dim & U32
+        weights = machine.allocate(n_bytes, f"the weights of {name!r}")
+        fill(machine, weights, data, at + offset, dims, size)
+        machine.claim(at + offset, n_bytes, name)
+        machine.create(name + ".bin")
+        tensors[name] = data[at + offset : at + offset + n_bytes]
+    return tensors
+
+
+def fill(machine: Machine, weights: Any, data: bytes, at: int, dims: list[int], size: int) -> None:
+    """Copy a tensor row by row, as the dims say: the last dim is a row."""
+    row = (dims[-1] if dims else 1) * size
+    rows = 1
+    for dim in dims[:-1]:
+        rows *= dim
+    for index in range(rows if row else 0):
+        machine.step()
+        machine.copy(weights, index * row, data, at + index * row, row)
+
+
+# ---- GGUF ------------------------------------------------------------------------------------------------------------
+
+SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # type of a value -> its bytes
+STRING, ARRAY = 8, 9
+BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 8: (32, 34)}  # F32, F16, Q4_0, Q8_0: weights and bytes of a block
+SMALLEST_PAIR, SMALLEST_INFO = 8 + 1 + 4 + 1, 8 + 1 + 4 + 0 + 4 + 8
+
+
+def naive_string(machine: Machine, data: bytes, at: int) -> tuple[str, int]:
+    """A string as C keeps it: one byte more than its length, for the zero at its end."""
+    length = machine.number(data, at, 8)
+    text = machine.allocate(length + 1 & U64, "a string")
+    machine.copy(text, 0, data, at + 8, length)
+    return data[at + 8 : at + 8 + length].decode("latin-1"), at + 8 + length
+
+
+def naive_array(data: bytes, at: int, machine: Machine) -> tuple[bytes, int]:
+    """An array of numbers, its elements as bytes: their type, how many, then they."""
+    kind, count = machine.number(data, at, 4), machine.number(data, at + 4, 8)
+    if kind not in SCALARS:
+        raise FormatError(f"element type {kind}")
+    elements = machine.allocate(count * SCALARS[kind] & U64, "an array")
+    machine.copy(elements, 0, data, at + 12, count * SCALARS[kind])
+    end = at + 12 + count * SCALARS[kind]
+    return data[at + 12 : end], end
+
+
+def naive_dims(machine: Machine, data: bytes, at: int) -> tuple[tuple[int, ...], int]:
+    """The dims go into the table of tensors, which has room for four."""
+    n_dims = machine.number(data, at, 4)
+    room = machine.allocate(32, "the dims of a tensor")
+    dims = []
+    for d in range(n_dims):
+        machine.store(room, 8 * d, 8)
+        dims.append(machine.number(data, at + 4 + 8 * d, 8))
+    return tuple(dims), at + 4 + 8 * n_dims
+
+
+def naive_size(dims: tuple[int, ...], weights: int, size: int) -> int:
+    """Blocks of ``weights`` weights take ``size`` bytes. The product has 64 bits."""
+    product = 1
+    for dim in dims:
+        product = product * dim & U64
+    return product // weights * size & U64
+
+
+def naive_start(position: int, alignment: int, file_size: int) -> int:
+    """The next multiple of the alignment."""
+    return (position + alignment - 1) // alignment * alignment
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The parts of the GGUF reader that can be replaced; what stands here believes the file.
+
+    A part that is ``None`` is the naive one below; it needs the machine, and a better one does not.
+    """
+
+    bounded_count: Callable[[int, int, int], int] = lambda count, smallest, left: count
+    safe_string: Callable[[bytes, int], tuple[str, int]] | None = None
+    read_array: Callable[[bytes, int, Machine], tuple[bytes, int]] = naive_array
+    read_dims: Callable[[bytes, int], tuple[tuple[int, ...], int]] | None = None
+    tensor_size: Callable[[tuple[int, ...], int, int], int] = naive_size
+    data_start: Callable[[int, int, int], int] = naive_start
+    fits_inside: Callable[[Any, Any, Any], bool] = lambda offset, size, left: True
+    tensor_file: Callable[[str, set[str]], str] = lambda name, taken: name + ".bin"
+    check_bounds: Callable[[dict[str, tuple[int, int]], int], int] = lambda tensors, data_size: 0
+
+
+def read_naive_gguf(data: bytes, machine: Machine, parts: Parts | None = None) -> dict[str, bytes]:
+    """Every tensor of a GGUF file, as bytes; ``parts`` are the pieces of it that are hardened already."""
+    parts = parts or Parts()
+    string = parts.safe_string or partial(naive_string, machine)
+    dims_of = parts.read_dims or partial(naive_dims, machine)
+    if data[:4] != b"GGUF" or machine.number(data, 4, 4) != 3 or len(data) < 24:
+        raise FormatError("not a GGUF file of version 3")
+    left = len(data) - 24
+    n_tensors = parts.bounded_count(machine.number(data, 8, 8), SMALLEST_INFO, left)
+    n_pairs = parts.bounded_count(machine.number(data, 16, 8), SMALLEST_PAIR, left)
+    pairs = machine.allocate(n_pairs * ENTRY & U64, "the table of key-values")
+    table = machine.allocate(n_tensors * ENTRY & U64, "the table of tensors")
+
+    at, metadata = 24, {}
+    for index in range(n_pairs):
+        machine.step()
+        machine.store(pairs, index * ENTRY, ENTRY)
+        key, at = string(data, at)
+        kind, at = machine.number(data, at, 4), at + 4
+        if kind == STRING:
+            metadata[key], at = string(data, at)
+        elif kind == ARRAY:
+            metadata[key], at = parts.read_array(data, at, machine)
+        elif kind in SCALARS:
+            metadata[key], at = machine.number(data, at, SCALARS[kind]), at + SCALARS[kind]
+        else:
+            raise FormatError(f"type {kind}")
+
+    entries, taken = [], set()
+    for index in range(n_tensors):
+        machine.step()
+        machine.store(table, index * ENTRY, ENTRY)
+        name, at = string(data, at)
+        dims, at = dims_of(data, at)
+        kind, offset, at = machine.number(data, at, 4), machine.number(data, at + 4, 8), at + 12
+        if kind not in BLOCKS or (dims[0] if dims else 1) % BLOCKS[kind][0]:
+            raise FormatError(f"tensor type {kind} with dims {dims}")
+        file = parts.tensor_file(name, taken)
+        taken.add(file)
+        entries.append((name, file, dims, kind, offset))
+
+    alignment = metadata.get("general.alignment", 32)
+    if not isinstance(alignment, int):
+        raise FormatError("an alignment that is no number")
+    start = parts.data_start(at, alignment, len(data))
+    places, left = {}, np.uint64(len(data) - min(start, len(data)))
+    for name, _, dims, kind, offset in entries:
+        places[name] = np.uint64(offset), np.uint64(parts.tensor_size(dims, *BLOCKS[kind]))
+    with np.errstate(over="ignore"):  # sums wrap around, as in C
+        for name, (offset, n_bytes) in places.items():
+            if not parts.fits_inside(offset, n_bytes, left):
+                raise FormatError(f"{name!r} does not lie inside the file")
+        parts.check_bounds({name: place for name, place in places.items() if place[1]}, left)
+
+    tensors = {}
+    for name, file, dims, kind, offset in entries:
+        n_bytes, (weights, size) = int(places[name][1]), BLOCKS[kind]
+        buffer = machine.allocate(n_bytes, f"the weights of {name!r}")
+        blocks = [dims[0] // weights if dims else 1, *dims[1:]]  # ggml's order: a row first
+        fill(machine, buffer, data, start + offset, blocks[::-1], size)
+        machine.claim(start + offset, n_bytes, name)
+        machine.create(file)
+        tensors[name] = data[start + offset : start + offset + n_bytes]
+    return tensors

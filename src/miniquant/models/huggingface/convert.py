@@ -1,0 +1,223 @@
+"""A Hugging Face folder, with its tokenizer, as a GGUF file that llama.cpp runs: Llama and GPT-2.
+
+A recipe (``hf_llama``, ``hf_gpt2``) turns ``config.json`` into llama.cpp's keys and a table of tensors. Every tensor of
+the checkpoint must have its place in that table, and every place its tensor; then the weights are read, turned, encoded
+and written a few rows at a time, so that a model larger than the memory can be converted.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from ...core.errors import FormatError, SchemeError
+from ...formats.gguf.blocks import GGMLType
+from ...formats.gguf.write import LazyTensor, write_gguf
+from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint, widen
+from ..to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type, more_bits
+from .config import Config, Recipe, Row, check_plain
+from .gpt2 import gpt2
+from .llama import llama, rope_order
+from .tokenizer import tokenizer_metadata
+
+ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (model_type, recipe)
+    "LlamaForCausalLM": ("llama", llama),
+    "GPT2LMHeadModel": ("gpt2", gpt2),
+}
+KINDS = tuple(FILE_TYPES)
+_PIECE = 2**20  # weights
+
+
+class Converted(NamedTuple):
+    """What became of a folder: the type of every tensor in the GGUF file, and the tensors left out, with the reason."""
+
+    types: dict[str, str]
+    skipped: dict[str, str]
+
+
+def convert_folder(
+    folder: str | os.PathLike[str],
+    path: str | os.PathLike[str],
+    kind: str = "Q8_0",
+    advance: Callable[[int, int], None] = lambda done, total: None,
+) -> Converted:
+    """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
+
+    Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
+    Q8_0 beside 4 bits, Q6_K beside a K-quant. Raises ``FormatError`` for a folder that is damaged, incomplete,
+    or would run differently in llama.cpp, ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for
+    a type that does not exist or does not fit, and whatever ``write_gguf`` raises. Nothing is written then.
+    """
+    folder, kind = Path(folder), _known(kind)
+    recipe, config = read_recipe(folder)
+    stored = open_checkpoint(folder)
+    rows, skipped = match(recipe, stored, config, folder)
+    types = _types(rows, kind, recipe.layers)
+    metadata = recipe.metadata | {
+        "general.name": folder.resolve().name or "model",
+        "general.file_type": FILE_TYPES[kind],
+        **tokenizer_metadata(folder, config, recipe.vocabulary),
+    }
+    if any(kind.block > 1 for kind in types.values()):
+        metadata["general.quantization_version"] = QUANTIZATION_VERSION
+    total = sum(int(np.prod(row.shape)) for row, _ in rows)
+    done = 0
+
+    def count(weights: int) -> None:
+        nonlocal done
+        done += weights
+        advance(done, total)
+
+    tensors = {row.ours: (lazily(row, where, count), types[row.ours]) for row, where in rows}
+    added = {name: (w, GGMLType.F32) for name, w in recipe.added().items()}
+    write_gguf(path, tensors | added, metadata)
+    return Converted({name: kind.name for name, (_, kind) in (tensors | added).items()}, skipped)
+
+
+def read_recipe(folder: Path) -> tuple[Recipe, Config]:
+    """The recipe for a folder's ``config.json``. Raises ``FormatError`` for an unknown architecture or key."""
+    if not (folder / "config.json").exists():
+        raise FormatError("no config.json in it: this is no Hugging Face model folder", path=folder)
+    config = Config(folder / "config.json")
+    names = config.get("architectures")
+    if not isinstance(names, list) or len(names) != 1 or not isinstance(names[0], str) or names[0] not in ARCHITECTURES:
+        raise config.error("architectures", f"found {names!r:.80}; this converter knows {', '.join(ARCHITECTURES)}")
+    model_type, make = ARCHITECTURES[names[0]]
+    config.one_of("model_type", (model_type,), model_type)
+    check_plain(config)
+    recipe = make(config)
+    config.check_all_read()
+    return recipe, config
+
+
+def places_of(recipe: Recipe) -> list[Row]:
+    """Every tensor that the file will have from the checkpoint, layer by layer; not the head, where it is tied."""
+    rows = [row for row in recipe.whole if not (recipe.tied and row.ours == "output.weight")]
+    for n in range(recipe.layers):
+        rows += [row._replace(theirs=row.theirs.format(n), ours=row.ours.format(n)) for row in recipe.layer]
+    return rows
+
+
+def match(
+    recipe: Recipe, stored: Mapping[str, Stored], config: Config, folder: Path
+) -> tuple[list[tuple[Row, Stored]], dict[str, str]]:
+    """Every row of the recipe with its tensor, and the tensors that are left out, with the reason.
+
+    Raises ``FormatError`` for a tensor without a place, a place without a tensor, and a shape that does not fit.
+    """
+    found: dict[str, Stored] = {}
+    for name, where in stored.items():
+        short = name.removeprefix(recipe.prefix)
+        if short in found:
+            raise FormatError(f"{short[:80]!r} stands there with and without {recipe.prefix!r}", path=where.path)
+        found[short] = where
+    skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
+    if recipe.layers > len(found):  # before anything of that size is built
+        raise config.error(
+            "num_hidden_layers" if recipe.metadata["general.architecture"] == "llama" else "n_layer",
+            f"found {recipe.layers}, and {len(found)} tensors cannot make up as many layers",
+        )
+    expected = places_of(recipe)
+    if recipe.tied and "lm_head.weight" in found:
+        embedding = recipe.whole[0].theirs
+        _check_tied(found, embedding, config)
+        skipped["lm_head.weight"] = f"tied, equal to {embedding}"
+    places = {row.theirs for row in expected}
+    if missing := places - found.keys():
+        raise FormatError(f"the checkpoint lacks {_quoted(missing)}", path=folder)
+    if extra := found.keys() - places - skipped.keys():
+        raise FormatError(
+            f"the checkpoint holds {_quoted(extra)}, without a place in {config.get('architectures')[0]} "
+            "as config.json describes it; nothing is dropped silently",
+            path=found[min(extra)].path,
+        )
+    for row in expected:
+        if found[row.theirs].shape != row.shape:
+            raise FormatError(
+                f"found shape {found[row.theirs].shape}, config.json makes it {row.shape}",
+                path=found[row.theirs].path,
+                field=f"tensor {row.theirs!r}",
+            )
+    return [(row, found[row.theirs]) for row in expected], skipped
+
+
+def _check_tied(found: Mapping[str, Stored], embedding: str, config: Config) -> None:
+    """A head that config.json calls tied must be the embedding; it is compared piece by piece."""
+    one, two = found.get(embedding), found["lm_head.weight"]
+    same = one is not None and one.shape == two.shape and one.dtype == two.dtype
+    if same and one.n_bytes:
+        step = max(1, _PIECE * len(one.map()) // max(1, one.map().size))
+        pieces = range(0, one.shape[0], step)
+        same = all(np.array_equal(_bits(one, at, at + step), _bits(two, at, at + step)) for at in pieces)
+    if not same:
+        raise config.error(
+            "tie_word_embeddings", f"it is true, and lm_head.weight is not {embedding}; say false to keep both"
+        )
+
+
+def _bits(stored: Stored, start: int, stop: int) -> np.ndarray:
+    return np.ascontiguousarray(stored.map()[start:stop]).view(np.uint8)
+
+
+def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
+    """A tensor as it will stand in the GGUF file, read when it is written; ``count`` hears of every piece."""
+    shape = row.shape[::-1] if row.transposed else row.shape
+    order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
+
+    def rows(start: int, stop: int) -> np.ndarray:
+        w = stored.map()
+        if row.transposed:
+            w = w[:, start:stop].T
+        elif order is None:
+            w = w[start:stop] if w.ndim > 1 else w[None]
+        else:
+            w = w[order[start:stop]] if w.ndim > 1 else w[order][None]
+        count(w.size)
+        return widen(w)
+
+    return LazyTensor(shape, NAMES[stored.dtype], rows)
+
+
+def _types(rows: list[tuple[Row, Stored]], kind: str, layers: int) -> dict[str, GGMLType]:
+    """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
+    types = {}
+    for row, _ in rows:
+        types[row.ours] = chosen = GGMLType[_type(row, kind, layers)]
+        width = row.shape[0] if row.transposed else row.shape[-1]
+        if width % chosen.block:
+            fitting = [name for name in ("Q8_0", "Q4_0", "Q4_1") if width % 32 == 0] + ["F16", "BF16", "F32"]
+            raise SchemeError(
+                f"{row.theirs!r} has rows of {width} weights, and {chosen.name} stores blocks of {chosen.block}; "
+                f"what fits it is {', '.join(fitting)}"
+            )
+    return types
+
+
+def _type(row: Row, kind: str, layers: int) -> str:
+    """The name of a tensor's type. The mix Q4_K_M gives values and ``ffn_down`` more bits where llama.cpp does."""
+    if len(row.shape) == 1 or row.ours == "position_embd.weight":
+        return "F32"
+    if row.ours in ("token_embd.weight", "output.weight"):
+        return head_type(kind)
+    _, layer, part, _ = row.ours.split(".")
+    if kind == "Q4_K_M" and part == "attn_qkv":
+        return "Q5_K"
+    if kind == "Q4_K_M" and part in ("attn_v", "ffn_down") and more_bits(int(layer), layers):
+        return "Q6_K"
+    return kind.removesuffix("_M")
+
+
+def _known(kind: str | GGMLType) -> str:
+    name = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
+    if name not in KINDS:
+        raise SchemeError(f"no type {kind!r:.40}; there are {', '.join(KINDS)}")
+    return name
+
+
+def _quoted(names: set[str]) -> str:
+    return listed(names, lambda name: repr(name[:80]))

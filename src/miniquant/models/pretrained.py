@@ -1,0 +1,90 @@
+"""The MiniGPT that comes with the package, and any MiniGPT from a GGUF-lite file."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from importlib import resources
+
+import torch
+from safetensors import safe_open
+
+from ..core.errors import MiniquantError
+from ..formats.gguf_lite.file import open_gguf_lite, read_gguf_lite
+from .minigpt import MiniGPT, MiniGPTConfig
+
+
+def load_pretrained() -> MiniGPT:
+    """The trained MiniGPT (``assets/minigpt.safetensors``; ``assets/MODEL_CARD.md`` says how it was made)."""
+    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
+    with resources.as_file(asset) as path, safe_open(path, framework="pt") as file:
+        model = MiniGPT(MiniGPTConfig(**json.loads(file.metadata()["config"])))
+        model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 not a dict
+    return model.eval()
+
+
+def how_it_was_made() -> dict[str, object]:
+    """The recipe, versions and text hash that training wrote into the weights' own file."""
+    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
+    with resources.as_file(asset) as path, safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["made"])
+
+
+def config_from_metadata(metadata: Mapping[str, str]) -> MiniGPTConfig:
+    """The model's config, rebuilt from a file's metadata.
+
+    Raises ``MiniquantError`` if the file describes another architecture, or a field is missing or not a number.
+
+    >>> config_from_metadata({"architecture": "Llama"})
+    Traceback (most recent call last):
+    ...
+    miniquant.core.errors.MiniquantError: the file's architecture is 'Llama'; this loads MiniGPT
+    """
+    if metadata.get("architecture") != "MiniGPT":
+        raise MiniquantError(f"the file's architecture is {metadata.get('architecture')!r}; this loads MiniGPT")
+    values = {}
+    for field in dataclasses.fields(MiniGPTConfig):
+        key = f"config.{field.name}"
+        if key not in metadata:
+            raise MiniquantError(f"the metadata lacks {key}; the file was not written from a MiniGPT")
+        kind = float if field.name == "layer_norm_epsilon" else int
+        try:
+            values[field.name] = kind(metadata[key])
+        except ValueError:
+            raise MiniquantError(f"the metadata says {key}={metadata[key][:60]!r}; expected a number") from None
+        if not 0 < values[field.name] < 2**32:
+            raise MiniquantError(
+                f"the metadata says {key}={metadata[key][:60]}; expected a number above 0 and below 2**32"
+            )
+    try:
+        return MiniGPTConfig(**values)
+    except ValueError as error:
+        raise MiniquantError(f"the metadata describes no MiniGPT: {error}") from None
+
+
+def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
+    """Rebuild a MiniGPT from a GGUF-lite file alone, in evaluation mode.
+
+    Raises ``FormatError`` for a malformed file, ``MiniquantError`` if its tensors do not make up a MiniGPT.
+    """
+    with open_gguf_lite(path) as file:
+        config = config_from_metadata(file.metadata)
+        dims = {name: tuple(info.dims) for name, info in file.tensors.items()}
+    if config.n_layers > len(dims):  # before anything of that size is built
+        raise MiniquantError(f"{os.fsdecode(path)}: {len(dims)} tensors cannot make up {config.n_layers} layers")
+    try:
+        with torch.device("meta"):
+            expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
+    except RuntimeError as error:  # sizes that overflow
+        raise MiniquantError(f"{os.fsdecode(path)}: no file holds a model of {config}") from error
+    if dims != expected:
+        wrong = sorted(dims.items() ^ expected.items())[0][0]
+        raise MiniquantError(
+            f"{os.fsdecode(path)}: tensor {wrong!r} has shape {dims.get(wrong, 'missing')}, "
+            f"a MiniGPT of this config has {expected.get(wrong, 'no such tensor')}"
+        )
+    model = MiniGPT(config)
+    model.load_state_dict(read_gguf_lite(path))
+    return model.eval()

@@ -1,0 +1,187 @@
+"""A model quantizer in Quark's terms: linear layers are replaced by ones that compute with rounded weights.
+
+``ModelQuantizer.quantize_model`` replaces them in place, ``freeze`` makes a copy in which the rounding is done once and
+for all, and ``bridge.ModelExporter`` writes that copy as a file.
+
+Source: Quark's documentation, "Bridge from Quark to llama.cpp", for the steps and their names.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ..core.arrays import to_numpy
+from ..core.errors import MiniquantError, QuantizationError, SchemeError
+from ..quantization.grids import Snapped, Target, restore, snap
+from ..quantization.spec import Affine, QuantizationConfig, QuantizationSpec
+
+
+class QuantizedLinear(nn.Module):
+    """A linear layer that computes with the weights that its grid gives back; its state dict is that of ``nn.Linear``.
+
+    The grid is fitted when the layer is made. Until ``freeze``, the float weights stay, and every call rounds them.
+    The rounding has no gradient.
+    """
+
+    def __init__(self, linear: nn.Linear, rule: QuantizationSpec | Target, input: QuantizationSpec | None) -> None:
+        super().__init__()
+        self.weight, self.bias = linear.weight, linear.bias  # shared: nothing is copied
+        self.rule, self.input = rule, input
+        self.input_affine: Affine | None = None  # of a static input specification, after calibration
+        self.frozen: Snapped | None = None
+        w = to_numpy(self.weight)
+        self.affine = rule.affine(w) if isinstance(rule, QuantizationSpec) else None
+        self.grid = rule.grid(self.affine, len(w)) if isinstance(rule, QuantizationSpec) else rule.fit(w)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """x: (..., in)   ->   (..., out)."""
+        w = self.weight if self.frozen else self._like(restore(self.integers(), self.grid), self.weight)
+        return F.linear(self._rounded(x), w, self.bias)
+
+    def integers(self) -> np.ndarray:
+        """What the float weights become on the grid: (out, in) int16."""
+        w = to_numpy(self.weight)
+        return self.rule.snap(w, self.grid) if isinstance(self.rule, QuantizationSpec) else snap(w, self.grid)
+
+    def freeze(self) -> None:
+        """Replace the float weights by what the grid gives back, and keep the integers."""
+        q = self.integers()
+        self.weight = nn.Parameter(self._like(restore(q, self.grid), self.weight), requires_grad=False)
+        self.frozen = Snapped(q, self.grid)
+
+    def _rounded(self, x: Tensor) -> Tensor:
+        """The inputs on a grid of their own.   x: (..., in)   ->   (..., in)."""
+        if self.input is None:
+            return x
+        rows = to_numpy(x).reshape(-1, x.shape[-1])
+        if self.input.is_dynamic:
+            grid = self.input.fit(rows)
+        elif self.input_affine is not None:
+            grid = self.input.grid(self.input_affine, len(rows))
+        else:
+            raise MiniquantError("the inputs of this layer were not calibrated; pass calibration to quantize_model")
+        return self._like(restore(self.input.snap(rows, grid), grid).reshape(x.shape), x)
+
+    @staticmethod
+    def _like(array: np.ndarray, x: Tensor) -> Tensor:
+        return torch.from_numpy(array).to(x.device, x.dtype)
+
+    def extra_repr(self) -> str:
+        """For ``print(model)``."""
+        out, width = self.weight.shape
+        return f"{width} -> {out}, {self.rule.name}{', frozen' if self.frozen else ''}"
+
+
+class ModelQuantizer:
+    """Quantizes the linear layers of a model as a configuration says.
+
+    >>> from miniquant.quantization.spec import Dtype
+    >>> quantizer = ModelQuantizer(QuantizationConfig(QuantizationSpec(Dtype.int8)))
+    >>> quantizer.quantize_model(nn.Sequential(nn.Linear(8, 4)))
+    Sequential(
+      (0): QuantizedLinear(8 -> 4, int8 symmetric per_channel, float16 scales)
+    )
+    """
+
+    def __init__(self, config: QuantizationConfig) -> None:
+        self.config = config
+
+    @torch.no_grad()
+    def quantize_model(self, model: nn.Module, calibration: Iterable[Any] | None = None) -> nn.Module:
+        """Replace the linear layers in place, and return the model.
+
+        ``calibration``: inputs of the model, one after another. Only ranges of inputs that are fixed beforehand need
+        them; weights are seen without.
+
+        Raises ``SchemeError`` for a model without linear layers, one that is quantized already, a layer that shares its
+        weights with another module, or a pattern that fits no layer; ``QuantizationError``, with the layer's name, for
+        weights that cannot be rounded so; ``MiniquantError`` if calibration is missing, or reaches a layer not at all.
+        The model is then as it was.
+        """
+        modules = dict(model.named_modules())
+        if any(isinstance(module, QuantizedLinear) for module in modules.values()):
+            raise SchemeError("this model is quantized already; load it anew, or quantize a copy made before")
+        linear = {name: module for name, module in modules.items() if isinstance(module, nn.Linear) and name}
+        if not linear:
+            raise SchemeError(f"{type(model).__name__} has no nn.Linear inside, so there is nothing to quantize")
+        made = {}
+        for name, rule in self.config.rules(linear).items():
+            shared = [
+                owner for owner, module in modules.items() if owner != name and _owns(module, linear[name].weight)
+            ]
+            if shared:
+                raise SchemeError(
+                    f"the weights of {name!r} are those of {shared[0]!r} too, which would change with them; exclude it"
+                )
+            try:
+                made[name] = QuantizedLinear(linear[name], rule, self.config.input)
+            except QuantizationError as error:
+                raise QuantizationError(f"layer {name!r}: {error}") from None
+        if self.config.input is not None and not self.config.input.is_dynamic:
+            inputs = _observe(model, {name: linear[name] for name in made}, calibration)
+            for name, rows in inputs.items():
+                made[name].input_affine = self.config.input.affine(rows)
+        for name, layer in made.items():
+            model.set_submodule(name, layer)
+        return model
+
+    @staticmethod
+    @torch.no_grad()
+    def freeze(model: nn.Module) -> nn.Module:
+        """A copy whose weights are what their grids give back, in evaluation mode; the model itself stays as it is.
+
+        Raises ``SchemeError`` if nothing in the model is quantized.
+        """
+        if not any(isinstance(module, QuantizedLinear) for module in model.modules()):
+            raise SchemeError("nothing in this model is quantized, so there is nothing to freeze; call quantize_model")
+        twin = copy.deepcopy(model)
+        for layer in quantized_layers(twin).values():
+            if layer.frozen is None:
+                layer.freeze()
+        return twin.eval()
+
+
+def _owns(module: nn.Module, weight: Tensor) -> bool:
+    return any(parameter is weight for parameter in module.parameters(recurse=False))
+
+
+def quantized_layers(model: nn.Module) -> dict[str, QuantizedLinear]:
+    """The layers that a ``ModelQuantizer`` has put into the model, by name."""
+    return {name: module for name, module in model.named_modules() if isinstance(module, QuantizedLinear)}
+
+
+def _observe(
+    model: nn.Module, layers: dict[str, nn.Linear], calibration: Iterable[Any] | None
+) -> dict[str, np.ndarray]:
+    """What comes into each layer while the model runs on all of the calibration: name -> (rows, in)."""
+    if calibration is None:
+        raise MiniquantError(
+            "ranges of inputs that are fixed beforehand need calibration; pass inputs of the model, "
+            "or choose is_dynamic=True"
+        )
+    seen: dict[str, list[np.ndarray]] = {name: [] for name in layers}
+
+    def remember(name: str) -> Any:
+        def hook(_module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+            seen[name].append(to_numpy(inputs[0]).reshape(-1, inputs[0].shape[-1]).copy())
+
+        return hook
+
+    handles = [layer.register_forward_pre_hook(remember(name)) for name, layer in layers.items()]
+    try:
+        for x in calibration:
+            model(x)
+    finally:
+        for handle in handles:
+            handle.remove()
+    for name, parts in seen.items():
+        if not parts:
+            raise MiniquantError(f"no calibration reached the layer {name!r}; pass inputs of the model")
+    return {name: np.concatenate(parts) for name, parts in seen.items()}

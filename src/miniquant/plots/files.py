@@ -1,0 +1,208 @@
+"""The figures of whole files: where the bytes go, what a smaller file costs, the bytes of a descriptor."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, Rectangle, Wedge
+
+from ..formats.gguf_lite.file import GGUFLite
+from ..formats.gguf_lite.sizes import FileSizes, human
+from .style import COLOURS, MARKERS, WIDTH, described, kind_of, picture
+
+if TYPE_CHECKING:
+    from ..evaluate.quality import Estimate
+
+
+@picture
+def size_pies(sizes: FileSizes, torch_save: int, *, title: str = "") -> Figure:
+    """One file by dtype and by role, beside what ``torch.save`` writes; a byte has the same area in all three discs.
+
+    torch_save: bytes
+    """
+    ratio = math.sqrt(sizes.total / torch_save)
+    radius = min(1.15, 3.2 / (2 + 2 * ratio))  # inches, of the torch.save disc; the axes count in inches too
+    small = ratio * radius
+    groups = [("by dtype", sizes.by_dtype), ("by role", sizes.by_role)]
+    heights = [max(2 * small, 0.2 * sum(map(bool, parts.values()))) + 0.5 for _, parts in groups]
+    height = max(sum(heights), 2 * radius + 0.7) + (0.3 if title else 0)
+    fig = plt.figure(figsize=(WIDTH, height), layout="none")
+    ax = fig.add_axes((0, 0, 1, 1), xlim=(0, WIDTH), ylim=(0, height), aspect="equal")
+    ax.axis("off")
+    middle = (height - (0.3 if title else 0)) / 2
+    ax.add_patch(Circle((0.15 + radius, middle), radius, facecolor="#EEEEEE", edgecolor="black"))
+    ax.text(0.15 + radius, middle, f"torch.save\n{human(torch_save)}", ha="center", va="center")
+    top = middle + sum(heights) / 2
+    for (label, parts), part_height in zip(groups, heights):
+        ax.text(0.45 + 2 * radius + small, top - 0.12, f"the file, {label}: {human(sizes.total)}", va="center")
+        centre = (0.45 + 2 * radius + small, top - 0.25 - (part_height - 0.25) / 2)
+        _pie(ax, centre, small, {k: v for k, v in parts.items() if v}, sizes.total)
+        top -= part_height
+    largest = {label: max(parts, key=parts.get) for label, parts in groups}
+    shares = "; ".join(f"{largest[n]} {_percent(parts[largest[n]], sizes.total)} {n}" for n, parts in groups)
+    alt = (
+        f"A file of {human(sizes.total)} beside torch.save's {human(torch_save)}, "
+        f"{torch_save / sizes.total:.2f} times smaller; the largest parts: {shares}."
+    )
+    return described(fig, alt, title)
+
+
+def _pie(ax: Axes, centre: tuple[float, float], radius: float, parts: dict[str, int], total: int) -> None:
+    """A pie whose largest wedge looks left and whose small ones face their labels, in a column on the right."""
+    x, y = centre
+    order = sorted(parts, key=parts.get, reverse=True)
+    angle = 180 + 180 * parts[order[0]] / total  # clockwise from here
+    label_x, step = x + radius + 0.35, 0.2
+    for i, name in enumerate(order):
+        end = angle - 360 * parts[name] / total
+        colour, hatch = kind_of(name, i)
+        ax.add_patch(Wedge(centre, radius, end, angle, facecolor=colour, hatch=hatch, edgecolor="black", linewidth=0.6))
+        at = math.radians(max(end + 4, min(100, angle - 4)) if i == 0 else (angle + end) / 2)
+        label_y = y + step * ((len(order) - 1) / 2 - i)
+        inner, outer = ((x + r * math.cos(at), y + r * math.sin(at)) for r in (0.9 * radius, 1.06 * radius))
+        elbow = [(label_x - 0.16, outer[1])] if i == 0 else []  # the largest wedge's line goes around the disc
+        line = [inner, outer, *elbow, (label_x - 0.16, label_y), (label_x - 0.04, label_y)]
+        ax.plot(*zip(*line), color="black", linewidth=0.6)
+        swatch = Rectangle((label_x, label_y - 0.06), 0.16, 0.12, facecolor=colour, hatch=hatch, edgecolor="black")
+        ax.add_patch(swatch)
+        text = f"{name}: {human(parts[name])}, {_percent(parts[name], total)}"
+        ax.text(label_x + 0.22, label_y, text, va="center", fontsize=8)
+        angle = end
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole
+    return f"{share:.1f} %" if share >= 0.95 else f"{share:.2g} %"
+
+
+@picture
+def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | None) -> Figure:
+    """Files compared: a bar each, stacked by role, with how many times smaller than ``torch.save`` it is at its end.
+
+    sizes: {preset: sizes of its file}, torch_save: bytes, bar: the ratio that is required, drawn as a line
+    """
+    fig, ax = plt.subplots(figsize=(WIDTH, 1.6 + 0.36 * (len(sizes) + 1)))
+    totals = sum((Counter(s.by_role) for s in sizes.values()), Counter())
+    roles = sorted((role for role, n in totals.items() if n), key=lambda role: -totals[role])
+    ax.barh(0, torch_save / 1e6, height=0.65, facecolor="#EEEEEE", edgecolor="black", linewidth=0.6)
+    for i, role in enumerate(roles):
+        colour, hatch = kind_of(role, i)
+        widths = [s.by_role.get(role, 0) / 1e6 for s in sizes.values()]
+        lefts = [sum(s.by_role.get(r, 0) for r in roles[:i]) / 1e6 for s in sizes.values()]
+        rows = range(1, len(sizes) + 1)
+        ax.barh(rows, widths, 0.65, lefts, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6, label=role)
+    gap = 0.012 * max(torch_save, *(s.total for s in sizes.values())) / 1e6
+    clear = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the dashed line stays behind the text
+    for row, s in enumerate(sizes.values(), start=1):
+        text = f"{torch_save / s.total:.2f}×, {human(s.total)}"
+        ax.text(s.total / 1e6 + gap, row, text, va="center", fontsize=8, bbox=clear, zorder=3)
+    ax.text(torch_save / 1e6 + gap, 0, f"1×, {human(torch_save)}", va="center", fontsize=8, bbox=clear, zorder=3)
+    ax.set_yticks(range(len(sizes) + 1), ["torch.save", *sizes])
+    ax.set_ylim(len(sizes) + 0.5, -0.6)
+    ax.set_xlim(0, 1.22 * max(torch_save, *(s.total for s in sizes.values())) / 1e6)
+    ax.set_xlabel("size of the file (MB of 1,000,000 bytes)")
+    ax.set_ylabel("preset")
+    if bar:
+        ax.axvline(torch_save / bar / 1e6, color="black", linestyle="--", linewidth=1.2)
+        ax.text(torch_save / bar / 1e6, -0.65, f"{bar:g}× smaller", ha="center", va="bottom", fontsize=8)
+    fig.legend(loc="outside lower center", ncols=3, fontsize=8)
+    ratios = ", ".join(f"{name} {torch_save / s.total:.2f} times" for name, s in sizes.items())
+    needed = f"; required: {bar:g} times" if bar else ""
+    return described(fig, f"Files smaller than torch.save's {human(torch_save)}: {ratios}{needed}.")
+
+
+@picture
+def size_against_kl(points: Mapping[str, tuple[int, Estimate]]) -> Figure:
+    """What a smaller file costs: size against KL divergence to the float model, with standard errors.
+
+    points: {preset: (bytes, KL in nats a token)}; a KL of exactly 0 stands at the bottom, and is labelled so
+    """
+    means = {name: kl.mean for name, (_, kl) in points.items()}
+    lowest = 10 ** math.floor(math.log10(min((m for m in means.values() if m > 0), default=1e-6)) - 0.3)
+    fig, ax = plt.subplots(figsize=(WIDTH, 4.2))
+    right = max(size for size, _ in points.values()) / 1e6
+    for i, (_, (size, kl)) in enumerate(points.items()):
+        error = [[min(kl.error, 0.999 * kl.mean)], [kl.error]] if kl.mean > 0 and math.isfinite(kl.error) else None
+        colour = ("#0072B2", "#D55E00", "#333333")[i % 3]
+        ax.errorbar(size / 1e6, max(kl.mean, lowest), error, fmt=MARKERS[i % 6], color=colour, capsize=3, clip_on=False)
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=lowest)
+    ax.set_xlim(0, 1.05 * right)
+    ax.set_xlabel("size of the file (MB of 1,000,000 bytes)")
+    ax.set_ylabel("KL to the float model (nats a token)")
+    ax.grid()
+    labels = {name + (": exactly 0" if means[name] == 0 else ""): size / 1e6 for name, (size, _) in points.items()}
+    _label_points(ax, [(text, x, max(y, lowest)) for (text, x), y in zip(labels.items(), means.values())])
+    listed = ", ".join(f"{n} {human(s)} and {kl.mean:.2g} nats" for n, (s, kl) in points.items())
+    return described(fig, f"File size against KL divergence to the float model: {listed}.")
+
+
+def _label_points(ax: Axes, points: list[tuple[str, float, float]]) -> None:
+    """Write each label at the nearest free place around its point, with a thin line to it."""
+    ax.figure.draw_without_rendering()
+    unit = ax.figure.dpi / 72  # pixels a point
+    frame = ax.get_window_extent()
+    pixels = [ax.transData.transform((x, y)) for _, x, y in points]
+    taken = [(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in pixels]
+    for (text, *point), (x, y) in zip(points, pixels):
+        width, height = 4.9 * unit * len(text), 9.5 * unit
+        steps = sorted(((dx, dy) for dx in (9, -9, 24, -24) for dy in range(-60, 61, 6)), key=lambda s: math.hypot(*s))
+        for dx, dy in steps:
+            left, low = x + dx * unit - (width if dx < 0 else 0), y + dy * unit - height / 2
+            box = (left, low, left + width, low + height)
+            inside = frame.x0 <= box[0] and box[2] <= frame.x1 and frame.y0 <= box[1] and box[3] <= frame.y1 + height
+            if inside and not any(a < box[2] and box[0] < c and b < box[3] and box[1] < d for a, b, c, d in taken):
+                break
+        taken.append(box)
+        line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
+        place = {"textcoords": "offset points", "ha": "right" if dx < 0 else "left", "va": "center", "fontsize": 8}
+        ax.annotate(text, point, (dx, dy), arrowprops=line, **place)
+
+
+@picture
+def descriptor_bytes(file: GGUFLite, name: str) -> Figure:
+    """The bytes of one descriptor as boxes: a row a field, its decoded value under it.
+
+    Raises ``KeyError`` if the file has no such tensor.
+    """
+    if name not in file.tensors:
+        raise KeyError(f"no tensor {name!r} in {file.path}; the names are in .tensors")
+    info, (start, end) = file.tensors[name], file.spans[name]
+    with open(file.path, "rb") as stream:
+        stream.seek(start)
+        data = stream.read(end - start)
+    n = len(name.encode())
+    rows = [
+        ("name_len", "u16", data[:2], f"{n} bytes of name follow"),
+        ("name", "UTF-8", data[2 : 2 + n], repr(name)),
+        ("n_dims", "u8", data[2 + n : 3 + n], f"{len(info.dims)}"),
+        ("dims", "u32 each", data[3 + n : -9], " × ".join(map(str, info.dims)) or "none: a scalar"),
+        ("dtype", "u8", data[-9:-8], f"{info.dtype.value}: {info.dtype.name}"),
+        ("offset", "u64", data[-8:], f"{info.offset} bytes into the data section"),
+    ]
+    lines = sum(max(1, math.ceil(len(part) / 14)) for *_, part, _ in rows)
+    height = 0.3 + 0.29 * lines + 0.3 * len(rows)
+    fig = plt.figure(figsize=(WIDTH, height + 0.2))
+    ax = fig.add_subplot(xlim=(-1.3, 5.5), ylim=(height, 0.1), aspect="equal")
+    ax.axis("off")
+    y, at = 0.2, start
+    for i, (field, form, part, value) in enumerate(rows):
+        ax.text(-1.3, y + 0.13, field, va="center", weight="bold")
+        ax.text(-0.12, y + 0.13, f"byte {at}", va="center", ha="right", fontsize=7, color="#555555")
+        for k, byte in enumerate(part):
+            corner = (0.39 * (k % 14), y + 0.29 * (k // 14))
+            ax.add_patch(Rectangle(corner, 0.36, 0.26, facecolor=(*COLOURS[:5], COLOURS[7])[i], edgecolor="black"))
+            ax.text(corner[0] + 0.18, corner[1] + 0.13, f"{byte:02x}", ha="center", va="center", family="monospace")
+        y += 0.29 * max(1, math.ceil(len(part) / 14))
+        ax.text(0, y + 0.09, f"{form}: {value}", va="center", fontsize=8)
+        y += 0.3
+        at += len(part)
+    ax.set_title(f"the descriptor of {name!r}: bytes {start} to {end - 1}", loc="left")
+    alt = f"The {end - start} bytes of a descriptor by field: " + "; ".join(f"{f} {v}" for f, _, _, v in rows) + "."
+    return described(fig, alt)

@@ -1,0 +1,1 @@
+"""Numbers to integers and back: symmetric quantization, packing, grids, schemes, specs. Knows no format."""

@@ -1,0 +1,210 @@
+"""What weights are rounded to: a grid of evenly spaced numbers for each group of a row, apart from any file format.
+
+``x_hat = scale * q + minimum``, with ``q`` an integer from ``low`` to ``high``. A zero point ``z`` is the minimum
+``-scale * z``. Whoever chooses integers more cleverly than by rounding (GPTQ) needs the grid alone.
+
+Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``) for the scales and minima of its types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..core.arrays import row_chunks
+from ..core.errors import QuantizationError
+
+
+class Grid(NamedTuple):
+    """The numbers that each group of weights may take: ``scale * q + minimum`` for ``q`` from ``low`` to ``high``.
+
+    scale: (out, groups) float32, already rounded to what a file stores
+    minimum: (out, groups) float32; ``-scale * z`` for a zero point ``z``, 0 for a symmetric signed grid
+    """
+
+    scale: np.ndarray
+    minimum: np.ndarray
+    low: int
+    high: int
+
+
+class Snapped(NamedTuple):
+    """A matrix on its grid.   q: (out, in) int16, and the grid that says what the integers stand for."""
+
+    q: np.ndarray
+    grid: Grid
+
+
+class Target(Protocol):
+    """A rule that chooses the grid of a matrix; ``group_size`` is ``None`` where a row is one group."""
+
+    name: str
+    group_size: int | None
+
+    def fit(self, w: np.ndarray) -> Grid:
+        """w: (out, in) float32   ->   its grid. Some columns alone will do, if they are whole groups."""
+        ...
+
+
+def snap(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray] = np.rint) -> np.ndarray:
+    """The integers of the nearest grid points: ``round_half_even((w - minimum) / scale)``, clipped.
+
+    w: (out, in) float32   ->   (out, in) int16. Where the scale is 0, the integer nearest to 0 that the grid has.
+    ``rounding`` takes float32 to float32; ``np.rint`` is half to even.
+
+    Raises ``QuantizationError`` if a weight is not finite, or the grid has other rows or groups.
+
+    >>> grid = Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)
+    >>> snap(np.float32([[-2.0, -1.0, 0.0, 0.75, 1.25, 99.0]]), grid).tolist()
+    [[0, 0, 2, 4, 4, 15]]
+    """
+    groups = groups_of(w.shape, grid)
+    divisor = np.where(grid.scale == 0, np.float32(np.inf), grid.scale)[..., None]  # w / inf = 0
+    out = np.empty(w.shape, np.int16)
+    for rows in row_chunks(w.shape):
+        chunk = w[rows].reshape(-1, *groups)  # (rows, groups, group_size)
+        if not np.isfinite(chunk).all():
+            row, column = np.argwhere(~np.isfinite(w[rows]))[0]
+            raise QuantizationError(
+                f"the weight at [{rows.start + row}, {column}] is {w[rows][row, column]}; a grid holds finite weights"
+            )
+        with np.errstate(over="ignore"):  # far beyond the grid is clipped like anything beyond it
+            q = chunk.astype(np.float32, copy=False) - grid.minimum[rows][..., None]
+            q /= divisor[rows]
+        q = rounding(q)
+        np.clip(q, grid.low, grid.high, out=q)
+        out[rows] = q.reshape(w[rows].shape)
+    return out
+
+
+def restore(q: np.ndarray, grid: Grid) -> np.ndarray:
+    """The weights that integers stand for: ``scale * q + minimum``.   q: (out, in)   ->   (out, in) float32.
+
+    Raises ``QuantizationError`` if the grid has other rows or groups.
+
+    >>> restore(np.int16([[0, 2, 15]]), Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)).tolist()
+    [[-1.0, 0.0, 6.5]]
+    """
+    w = q.reshape(len(q), *groups_of(q.shape, grid)).astype(np.float32)  # (out, groups, group_size)
+    w *= grid.scale[..., None]
+    if has_minimum(grid):
+        w += grid.minimum[..., None]
+    return w.reshape(q.shape)
+
+
+def has_minimum(grid: Grid) -> bool:
+    """Adding 0 would change a number after all: -0.0 becomes 0.0, and a signed type of ggml adds nothing."""
+    return grid.low >= 0 or bool(grid.minimum.any())
+
+
+def groups_of(shape: tuple[int, ...], grid: Grid) -> tuple[int, int]:
+    """(groups, group_size), after a look at whether rows and groups fit."""
+    scale, minimum = grid.scale.shape, grid.minimum.shape
+    if len(shape) != 2 or len(scale) != 2 or scale != minimum or scale[0] != shape[0]:
+        raise QuantizationError(
+            f"scales of shape {scale} and minima of shape {minimum} do not fit a matrix of shape {shape}"
+        )
+    if scale[1] == 0 or shape[1] % scale[1]:
+        raise QuantizationError(f"rows of {shape[1]} weights do not divide into the grid's {scale[1]} groups")
+    return scale[1], shape[1] // scale[1]
+
+
+# ---- rules that choose a grid ----------------------------------------------------------------------------------------
+
+
+def float16(x: np.ndarray, what: str) -> np.ndarray:
+    """Rounded to what float16 holds, as float32. Raises ``QuantizationError`` beyond 65504, and names ``what``."""
+    with np.errstate(over="ignore"):
+        out = x.astype(np.float16).astype(np.float32)
+    if not np.isfinite(out).all():
+        bad = x[~np.isfinite(out)][0]
+        raise QuantizationError(f"a {what} would be {bad:g}, and float16 ends at 65504; store this tensor as f32")
+    return out
+
+
+def in_groups(w: np.ndarray, group_size: int | None) -> np.ndarray:
+    """(out, in)   ->   (out, groups, group_size) float32.
+
+    Raises ``QuantizationError`` if a row does not divide into groups, or a weight is not finite.
+    """
+    if w.ndim != 2:
+        raise QuantizationError(f"expected a matrix (out, in), found shape {w.shape}; 1-D tensors stay f32")
+    size = group_size or w.shape[1]
+    if not w.shape[1] or w.shape[1] % size:
+        raise QuantizationError(
+            f"rows of {w.shape[1]} weights do not divide into groups of {size}; "
+            "choose a group size that divides the row, or one group a row"
+        )
+    if not np.isfinite(w).all():
+        row, column = np.argwhere(~np.isfinite(w))[0]
+        raise QuantizationError(f"the weight at [{row}, {column}] is {w[row, column]}; a grid holds finite weights")
+    return w.astype(np.float32, copy=False).reshape(len(w), -1, size)
+
+
+@dataclass(frozen=True)
+class Symmetric:
+    """``scale = float16(absmax / divisor)``, no minimum."""
+
+    name: str
+    group_size: int | None
+    divisor: int
+    low: int
+    high: int
+
+    def fit(self, w: np.ndarray) -> Grid:
+        """w: (out, in) float32   ->   the grid of every group."""
+        absmax = np.abs(in_groups(w, self.group_size)).max(axis=2)  # (out, groups)
+        scale = float16(absmax / np.float32(self.divisor), "scale")
+        return Grid(scale, np.zeros_like(scale), self.low, self.high)
+
+
+@dataclass(frozen=True)
+class SignedExtreme:
+    """Q4_0: ``scale = float16(extreme / -8)``; the extreme keeps its sign and becomes -8, so scales may be negative."""
+
+    name: str
+    group_size: int = 32
+    low: int = -8
+    high: int = 7
+
+    def fit(self, w: np.ndarray) -> Grid:
+        """w: (out, in) float32   ->   the grid of every group."""
+        groups = in_groups(w, self.group_size)
+        first = np.abs(groups).argmax(axis=2)[..., None]  # of several, ggml takes the first
+        extreme = np.take_along_axis(groups, first, axis=2)[..., 0]
+        scale = float16(extreme / np.float32(self.low), "scale")
+        return Grid(scale, np.zeros_like(scale), self.low, self.high)
+
+
+@dataclass(frozen=True)
+class FromMinimum:
+    """Q4_1: the smallest weight is the minimum, ``scale = float16((largest - smallest) / 15)``."""
+
+    name: str
+    group_size: int = 32
+    high: int = 15
+
+    def fit(self, w: np.ndarray) -> Grid:
+        """w: (out, in) float32   ->   the grid of every group."""
+        groups = in_groups(w, self.group_size)
+        smallest = groups.min(axis=2)
+        with np.errstate(over="ignore"):
+            scale = float16((groups.max(axis=2) - smallest) / np.float32(self.high), "scale")
+        return Grid(scale, float16(smallest, "minimum"), 0, self.high)
+
+
+TARGETS: dict[str, Target] = {
+    target.name: target
+    for target in (
+        Symmetric("Q8_0", 32, 127, -127, 127),
+        SignedExtreme("Q4_0"),
+        FromMinimum("Q4_1"),
+        Symmetric("int8", None, 127, -127, 127),
+        Symmetric("int4_g64", 64, 7, -7, 7),
+        Symmetric("int3_g64", 64, 4, -4, 3),  # so few steps that one more is worth more than an exact largest weight
+        Symmetric("int2_g64", 64, 2, -2, 1),
+    )
+}

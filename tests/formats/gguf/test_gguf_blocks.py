@@ -1,0 +1,442 @@
+"""The block formats against two referees that share no code with ours: the official ``gguf`` package, and ggml.
+
+K-quants, which the package cannot encode, have ``test_kquants.py``.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import gguf
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from miniquant.core.errors import QuantizationError
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.formats.gguf import GGMLType, decode, encode
+from miniquant.formats.gguf import blocks as blocks_module
+from miniquant.formats.gguf.blocks import CODECS, row_bytes, tensor_bytes
+from miniquant.formats.gguf.kquants import K_CODECS
+
+KINDS = [kind for kind in CODECS if kind not in K_CODECS]
+QUANTIZED = [kind for kind in KINDS if kind.block > 1]
+f32 = np.float32
+LARGEST, SMALLEST = np.finfo(f32).max, f32(1e-45)
+
+every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+def normal(rng, n):
+    return rng.standard_normal((n, 32)).astype(f32)
+
+
+def constant(rng, n):
+    return np.repeat(normal(rng, n)[:, :1], 32, axis=1)
+
+
+def ties(rng, n):
+    """The largest magnitude stands in every block with both signs, and halves round both ways."""
+    return rng.choice(np.array([-1, -0.5, 0, 0.5, 1], f32), (n, 32)) * np.exp2(rng.integers(-9, 9, (n, 1))).astype(f32)
+
+
+def halves(rng, n):
+    """Whole and half multiples of a scale that is exact: the ties of every rounding."""
+    w = (rng.integers(-254, 255, (n, 32)) / 2).astype(f32)
+    w[:, 0] = 127
+    return w * np.exp2(rng.integers(-20, 20, (n, 1))).astype(f32)
+
+
+def next_to_halves(rng, n):
+    """A few units in the last place beside those ties."""
+    w = halves(rng, n)
+    w[w == 0] = 0.5
+    return (w.view(np.int32) + rng.integers(-2, 3, w.shape)).astype(np.int32).view(f32)
+
+
+def subnormal(rng, n):
+    return rng.integers(-(2**22), 2**22, (n, 32)).astype(f32) * SMALLEST
+
+
+def tiny(rng, n):
+    """Around the smallest numbers of float32, where 1 / d overflows; no zeros, which have a test of their own."""
+    w = normal(rng, n) * np.exp2(rng.integers(-146, -100, (n, 1))).astype(f32)
+    return np.where(w == 0, SMALLEST, w)
+
+
+def tiny_for_float16(rng, n):
+    return normal(rng, n) * np.exp2(rng.integers(-32, -6, (n, 1))).astype(f32)
+
+
+def huge(rng, n):
+    return normal(rng, n) * np.exp2(rng.integers(10, 125, (n, 1))).astype(f32)
+
+
+def around_the_top_of_float16(rng, n):
+    return rng.choice(np.array([65503, 65504, 65519, 65520, 65536, -65519, -65520, 131072, 1], f32), (n, 32))
+
+
+def largest(rng, n):
+    return rng.choice(np.array([LARGEST, -LARGEST, 1, 0], f32), (n, 32))
+
+
+def negative_max(rng, n):
+    w = normal(rng, n)
+    w[np.arange(n), rng.integers(0, 32, n)] = -np.abs(w).max(axis=1) * f32(1.25)
+    return w
+
+
+def negative(rng, n):
+    return -np.abs(normal(rng, n))
+
+
+def one_weight(rng, n):
+    w = np.zeros((n, 32), f32)
+    w[np.arange(n), rng.integers(0, 32, n)] = rng.standard_normal(n).astype(f32)
+    return w
+
+
+def any_bits(rng, n):
+    """Every finite float32 is as likely as any other; no zeros of both signs in one block."""
+    w = rng.integers(0, 2**32, (n, 32), dtype=np.uint32).view(f32)
+    return np.where(np.isfinite(w) & (w != 0), w, f32(1))
+
+
+def zero(rng, n):
+    return np.zeros((n, 32), f32)
+
+
+def negative_zero(rng, n):
+    return -np.zeros((n, 32), f32)
+
+
+FAMILIES = [
+    *(normal, constant, ties, halves, next_to_halves, subnormal, tiny, tiny_for_float16, huge, largest),
+    *(around_the_top_of_float16, negative_max, negative, one_weight, any_bits, zero, negative_zero),
+]
+every_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
+
+
+def blocks(family, n: int = 600) -> np.ndarray:
+    """(n, 32) float32, the same in every run."""
+    return family(np.random.default_rng(20), n)
+
+
+def official_encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.ascontiguousarray(gguf.quants.quantize(w, gguf.GGMLQuantizationType(kind))).view(np.uint8)
+
+
+def official_decode(raw: np.ndarray, kind: GGMLType) -> np.ndarray:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return gguf.quants.dequantize(raw, gguf.GGMLQuantizationType(kind))
+
+
+def same_floats(a: np.ndarray, b: np.ndarray) -> bool:
+    """Equal to the bit, the sign of zero included; any NaN equals any other."""
+    return np.array_equal(np.where(np.isnan(a), 0, a.view(np.uint32)), np.where(np.isnan(b), 0, b.view(np.uint32)))
+
+
+@pytest.fixture(scope="module")
+def ggml():
+    with LlamaCpp(None) as llama:
+        yield llama
+
+
+# ---- bytes and values, against both referees -------------------------------------------------------------------------
+
+
+@every_type
+@every_family
+def test_encoded_bytes_equal_the_official_package_s(kind, family):
+    w = blocks(family)
+    before = w.copy()
+    assert np.array_equal(encode(w, kind), official_encode(w, kind))
+    assert np.array_equal(w.view(np.uint32), before.view(np.uint32))
+
+
+@every_type
+@every_family
+def test_decoded_values_equal_the_official_package_s(kind, family):
+    raw = encode(blocks(family), kind)
+    assert same_floats(decode(raw, kind), official_decode(raw, kind))
+
+
+@every_type
+@every_family
+def test_encoded_bytes_equal_those_of_ggml_itself(kind, family, ggml):
+    w = blocks(family)
+    if kind in (
+        GGMLType.Q4_0,
+        GGMLType.Q4_1,
+    ):  # casting infinity to an integer, where 1 / d overflows, is undefined in C
+        d = np.abs(w).max(axis=1) / 8 if kind == GGMLType.Q4_0 else np.ptp(w.astype(np.float64), axis=1) / 15
+        w = w[(d == 0) | (d > 2.0**-127) & (d < LARGEST)]
+    ours, theirs = encode(w, kind), ggml.quantize(w, kind)
+    if kind == GGMLType.Q4_0 and family is negative_zero:  # ggml begins with +0 and finds nothing larger: d = 0 / -8
+        assert (ours[:, 1] == 0x00).all() and (theirs[:, 1] == 0x80).all()
+        ours[:, 1] = 0x80
+    assert np.array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("kind", [GGMLType.Q8_0, GGMLType.Q4_0, GGMLType.Q4_1], ids=lambda kind: kind.name)
+def test_zeros_of_both_signs_give_zero_whichever_sign_the_scale_gets(kind):
+    """Which zero is the larger one differs between processors; the bytes beside the signs do not."""
+    w = np.random.default_rng(3).choice(np.array([0.0, -0.0], f32), (500, 32))
+    ours, official = encode(w, kind), official_encode(w, kind)
+    ours[:, [1, 3]] &= 0x7F
+    official[:, [1, 3]] &= 0x7F
+    assert np.array_equal(ours, official)
+    assert not decode(encode(w, kind), kind).any()
+
+
+@every_type
+@given(data=st.binary(min_size=128, max_size=512).map(lambda b: b[: len(b) // 128 * 128]))
+@example(data=bytes(128))
+@example(data=np.full(32, np.finfo(f32).tiny, f32).tobytes())
+@example(data=np.array([-LARGEST, LARGEST] * 16, f32).tobytes())
+def test_any_finite_weights_encode_and_decode_as_the_official_package_does(kind, data):
+    w = np.frombuffer(data, f32).reshape(-1, 32)
+    w = np.where(np.isfinite(w) & (w != 0), w, f32(0))  # and all zeros are positive
+    raw = encode(w, kind)
+    assert np.array_equal(raw, official_encode(w, kind))
+    assert same_floats(decode(raw, kind), official_decode(raw, kind))
+
+
+@every_type
+@given(data=st.data())
+def test_any_bytes_decode_as_the_official_package_does(kind, data):
+    raw = np.frombuffer(data.draw(st.binary(min_size=kind.n_bytes * 4, max_size=kind.n_bytes * 4)), np.uint8)
+    assert same_floats(decode(raw, kind), official_decode(raw, kind))
+
+
+@every_type
+@given(shape=st.lists(st.integers(0, 5), min_size=0, max_size=3), width=st.integers(0, 4), seed=st.integers(0, 2**32))
+def test_any_shape_keeps_its_rows(kind, shape, width, seed):
+    w = np.random.default_rng(seed).standard_normal((*shape, width * 32)).astype(f32)
+    raw = encode(w, kind)
+    assert raw.shape == (*shape, row_bytes(kind, width * 32))
+    assert raw.nbytes == tensor_bytes(kind, w.shape)
+    assert decode(raw, kind).shape == w.shape
+    if w.size:
+        assert np.array_equal(raw.reshape(-1), official_encode(w.reshape(-1, width * 32), kind).reshape(-1))
+        assert np.array_equal(decode(raw, kind), official_decode(raw, kind))
+
+
+# ---- the floats that are not quantized -------------------------------------------------------------------------------
+
+
+def test_every_float16_decodes_to_its_value():
+    raw = np.arange(65536, dtype="<u2")
+    with np.errstate(all="ignore"):
+        expected = raw.view("<f2").astype(f32)
+    assert same_floats(decode(raw.view(np.uint8), GGMLType.F16), expected)
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["within float16", "beyond it"])
+def test_every_float16_and_every_midpoint_and_their_neighbours_round_as_ieee_754_says(large):
+    codes = np.arange(0x7C00, dtype=np.uint16)
+    below = codes.view(np.float16).astype(f32)
+    above = np.append(below[1:], f32(65536))
+    middle = ((below.astype(np.float64) + above) / 2).astype(f32)  # exact
+    bits = np.concatenate([below, middle]).view(np.int32)
+    w = np.concatenate([(bits + step).astype(np.int32) for step in (-1, 0, 1)]).view(f32)
+    w = np.concatenate([w, -w, np.array([np.inf, -np.inf, np.nan, 1e30, -1e30], f32)])
+    w = w[np.isfinite(w) | large]
+    w = w if large else w[np.abs(w) < 65536]  # those take the quick way
+    with np.errstate(all="ignore"):
+        expected = w.astype(np.float16)
+    assert np.array_equal(encode(w, GGMLType.F16).view(np.uint16), expected.view(np.uint16))
+
+
+@pytest.mark.parametrize("w", [65519, 65520, 65535.99, 65536, 100_000, 131_071.99, 131_072, 3.4e38, -65520, -1e5])
+def test_a_single_weight_at_the_end_of_float16_rounds_to_its_largest_number_or_to_infinity(w):
+    """Alone, so that no larger one leads the others onto the slow way."""
+    assert decode(encode(np.array([w, 1], f32), GGMLType.F16), GGMLType.F16).tolist() == [
+        np.copysign(65504 if abs(w) < 65520 else np.inf, w),
+        1,
+    ]
+
+
+@pytest.mark.parametrize("kind", [GGMLType.F32, GGMLType.F16, GGMLType.BF16], ids=lambda kind: kind.name)
+def test_infinities_and_nans_stay_what_they_are(kind):
+    w = np.array([np.inf, -np.inf, np.nan, -np.nan, 1], f32)
+    w = np.append(w, np.array([0x7F800001, 0xFFBFFFFF, 0x7FFFFFFF], np.uint32).view(f32))  # NaNs of other bits
+    raw = encode(w, kind)
+    assert np.array_equal(raw, official_encode(w, kind).reshape(-1))
+    assert np.array_equal(np.isnan(decode(raw, kind)), np.isnan(w))
+    assert np.array_equal(decode(raw, kind)[:2], w[:2])
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_the_types_and_their_numbers_are_the_official_package_s_and_one_that_is_newer():
+    official = {kind.name: int(kind) for kind in gguf.GGMLQuantizationType}
+    assert {kind.name: int(kind) for kind in GGMLType} == {**official, "Q2_0": 42}
+
+
+def test_the_block_sizes_are_the_official_package_s_but_for_one_that_no_file_uses():
+    ours = {int(kind): (kind.block, kind.n_bytes) for kind in GGMLType}
+    official = {int(kind): size for kind, size in gguf.GGML_QUANT_SIZES.items()}
+    assert {kind for kind in official if ours[kind] != official[kind]} == {GGMLType.Q8_1}
+    assert official[GGMLType.Q8_1] == (32, 40)
+
+
+@pytest.mark.parametrize("kind", GGMLType, ids=lambda kind: kind.name)
+def test_the_block_sizes_are_those_of_ggml(kind, ggml):
+    assert ggml.block(kind) == (kind.block, kind.n_bytes)
+
+
+def test_bits_per_weight_count_the_scales():
+    found = {kind.name: kind.bits_per_weight for kind in KINDS}
+    assert found == {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5}
+
+
+# ---- by hand ---------------------------------------------------------------------------------------------------------
+
+
+def test_q8_0_by_hand():
+    w = np.zeros(32, f32)
+    w[0], w[1], w[2], w[31] = 127, -0.5, 0.5, -63.5  # d = 1; halves go away from zero
+    q = [127, -1, 1, *[0] * 28, -64]
+    assert encode(w, GGMLType.Q8_0).tobytes() == np.float16(1).tobytes() + np.array(q, np.int8).tobytes()
+
+
+def test_q4_0_by_hand():
+    w = np.zeros(32, f32)
+    w[0], w[1], w[16], w[17] = 8, -8, -4, 7  # of two largest the first: d = 8 / -8
+    raw = encode(w, GGMLType.Q4_0)
+    assert raw[:2].tobytes() == np.float16(-1).tobytes()
+    assert raw[2:].tolist() == [12 << 4 | 0, 1 << 4 | 15, *[8 << 4 | 8] * 14]
+    assert decode(raw, GGMLType.Q4_0)[[0, 1, 16, 17]].tolist() == [8, -7, -4, 7]
+
+
+def test_q4_1_by_hand():
+    w = np.full(32, -2, f32)
+    w[3], w[19] = 13, 5.5  # d = 1, m = -2; a half goes up
+    raw = encode(w, GGMLType.Q4_1)
+    assert raw[:4].tobytes() == np.array([1, -2], np.float16).tobytes()
+    assert raw[4:].tolist() == [0, 0, 0, 8 << 4 | 15, *[0] * 12]
+    assert decode(raw, GGMLType.Q4_1)[[0, 3, 19]].tolist() == [-2, 13, 6]
+
+
+def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):
+    w = np.full((1, 32), 1e30, f32)
+    for kind in QUANTIZED:
+        raw = encode(w, kind)
+        assert np.array_equal(raw, ggml.quantize(w, kind))
+        assert not np.isfinite(decode(raw, kind)).any()
+
+
+# ---- chunks and threads ----------------------------------------------------------------------------------------------
+
+
+@every_type
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 25])
+def test_the_bytes_do_not_depend_on_chunks_or_threads(kind, threads, n, monkeypatch):
+    w = blocks(normal, n).reshape(-1)
+    raw, back = encode(w, kind), decode(encode(w, kind), kind)
+    monkeypatch.setattr(blocks_module, "CHUNK", 4 * 32)
+    monkeypatch.setattr(blocks_module, "THREADS", threads)
+    monkeypatch.setattr(blocks_module, "ALONE", 0)
+    assert np.array_equal(encode(w, kind), raw)
+    assert np.array_equal(decode(raw, kind), back)
+
+
+@every_type
+def test_a_tensor_that_is_large_enough_for_threads_is_encoded_as_the_official_package_does(kind, monkeypatch):
+    monkeypatch.setattr(blocks_module, "THREADS", 2)
+    w = np.random.default_rng(8).standard_normal((33, 32 * 1000), f32)
+    assert w.size > blocks_module.ALONE
+    raw = encode(w, kind)
+    assert np.array_equal(raw, official_encode(w, kind))
+    assert np.array_equal(decode(raw, kind), official_decode(raw, kind))
+
+
+@every_type
+def test_an_error_in_a_thread_comes_out(kind, monkeypatch):
+    def broken(*_):
+        raise MemoryError("no memory")
+
+    monkeypatch.setattr(blocks_module, "THREADS", 2)
+    monkeypatch.setattr(blocks_module, "ALONE", 0)
+    monkeypatch.setitem(CODECS, kind, blocks_module.Codec(broken, broken))
+    with pytest.raises(MemoryError):
+        encode(blocks(normal), kind)
+
+
+@every_type
+def test_nothing_is_printed_or_warned_about(kind):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for family in FAMILIES:
+            decode(encode(blocks(family, 40), kind), kind)
+
+
+# ---- arrays of other kinds, and what is refused ----------------------------------------------------------------------
+
+
+@every_type
+def test_strided_and_turned_and_byte_swapped_arrays_are_taken_for_their_values(kind):
+    w = np.random.default_rng(1).standard_normal((64, 96)).astype(f32)
+    raw = encode(w, kind)
+    assert np.array_equal(encode(np.asfortranarray(w), kind), raw)
+    assert np.array_equal(encode(w.astype(">f4"), kind), raw)
+    assert np.array_equal(encode(np.repeat(w, 2, axis=0)[::2], kind), raw)
+    assert np.array_equal(encode(w.astype(np.float64), kind), raw)
+    assert np.array_equal(decode(np.repeat(raw, 2, axis=0)[::2], kind), decode(raw, kind))
+
+
+@pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("width", [1, 16, 31, 33, 63])
+def test_a_row_that_is_no_multiple_of_the_block_is_refused(kind, width):
+    with pytest.raises(QuantizationError, match=f"multiple of 32 weights, found {width}; store it as F16 or F32"):
+        encode(np.zeros((32, width), f32), kind)
+
+
+@every_type
+def test_bytes_that_are_no_whole_number_of_blocks_are_refused(kind):
+    for wrong in (np.zeros(kind.n_bytes + 1, np.uint8), np.zeros(kind.n_bytes, np.int8), np.zeros((), np.uint8)):
+        with pytest.raises(QuantizationError, match=f"{kind.name} has blocks of {kind.n_bytes} bytes"):
+            decode(wrong, kind)
+
+
+@pytest.mark.parametrize("kind", sorted(set(GGMLType) - set(CODECS)), ids=lambda kind: kind.name)
+def test_a_type_without_a_codec_is_refused_by_name(kind):
+    with pytest.raises(QuantizationError, match=f"no codec for {kind.name} here; there are F32, F16"):
+        encode(np.zeros(256, f32), kind)
+    with pytest.raises(QuantizationError, match=f"no codec for {kind.name} here"):
+        decode(np.zeros(kind.n_bytes, np.uint8), kind)
+
+
+@settings(max_examples=50)
+@given(seed=st.integers(0, 2**32), exponent=st.integers(-10, 4))
+def test_decoding_and_encoding_again_changes_nothing_in_q8_0(seed, exponent):
+    """A block that holds a 127 gives its own scale back, so encoding is idempotent, but for the scale's rounding."""
+    rng = np.random.default_rng(seed)
+    q = rng.integers(-127, 128, (8, 32)).astype(np.int8)
+    q[:, 0] = 127
+    d = np.full((8, 1), 2.0**exponent, "<f2")
+    raw = np.concatenate([d.view(np.uint8), q.view(np.uint8)], axis=1)
+    assert np.array_equal(encode(decode(raw, GGMLType.Q8_0), GGMLType.Q8_0), raw)
+
+
+def test_f32_is_handed_out_and_not_copied():
+    w = np.random.default_rng(0).standard_normal((6, 32)).astype(f32)
+    raw = encode(w, GGMLType.F32)
+    assert raw.shape == (6, 128)
+    assert np.shares_memory(raw, w)
+    assert np.shares_memory(decode(raw, GGMLType.F32), w)
+    raw.flags.writeable = False
+    assert not decode(raw, GGMLType.F32).flags.writeable
+    for other in (w.astype(np.float64), w.astype(">f4"), w.T.copy().T):  # what has to be converted is converted
+        assert not np.shares_memory(encode(other, GGMLType.F32), other)
+        assert np.array_equal(encode(other, GGMLType.F32), raw)
+    shifted = np.frombuffer(b"-" + raw.tobytes(), np.uint8)[1:].reshape(raw.shape)  # no address for a float
+    assert decode(shifted, GGMLType.F32).flags.aligned
+    assert np.array_equal(decode(shifted, GGMLType.F32), w)

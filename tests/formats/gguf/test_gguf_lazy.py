@@ -1,0 +1,63 @@
+"""Tensors that are read when they are written: the same file as from arrays, and never more than a piece at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from miniquant.core.errors import SchemeError
+from miniquant.formats.gguf import LazyTensor, write_gguf
+from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.write import CHUNK, PIECE
+
+
+def lazy(w, asked):
+    rows = w.reshape(-1, w.shape[-1])
+
+    def read(start, stop):
+        asked.append((start, stop))
+        return rows[start:stop]
+
+    return LazyTensor(w.shape, w.dtype.name, read)
+
+
+@pytest.mark.parametrize("shape", [(7,), (5, 256), (2, 3, 256), (1100, 1024), (0, 256)])
+@pytest.mark.parametrize("kind", [*(kind.name for kind in CODECS if kind.block <= 32), None])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_lazy_tensor_gives_the_bytes_of_the_array(shape, kind, dtype, tmp_path):
+    w = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    kind = kind if shape[-1] % 32 == 0 else None
+    asked = []
+    for name, value in (("array", w), ("lazy", lazy(w, asked))):
+        write_gguf(tmp_path / name, {"w": (value, kind) if kind else value, "last": w}, {})
+    assert (tmp_path / "array").read_bytes() == (tmp_path / "lazy").read_bytes()
+    starts, stops = [start for start, _ in asked], [stop for _, stop in asked]
+    n_rows = w.size // shape[-1]
+    assert starts == [0, *stops[:-1]][: len(starts)] and (stops[-1] if stops else 0) == n_rows
+    assert all((stop - start) * shape[-1] <= max(CHUNK, PIECE) for start, stop in asked)
+
+
+def test_bfloat16_comes_as_float32_and_is_stored_as_bfloat16_unless_a_type_is_asked_for(tmp_path):
+    w = np.array([[1.0, -2.5, 3.0]], np.float32)
+    tensor = LazyTensor((1, 3), "bfloat16", lambda start, stop: w[start:stop])
+    write_gguf(tmp_path / "a", {"w": tensor}, {})
+    write_gguf(tmp_path / "b", {"w": (w, "BF16")}, {})
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int8", "uint8", "bool", "F32"])
+def test_a_lazy_tensor_of_another_dtype_is_refused(dtype, tmp_path):
+    with pytest.raises(SchemeError, match=f"'w': a LazyTensor is float32, float16 or bfloat16, found {dtype}"):
+        write_gguf(tmp_path / "a", {"w": LazyTensor((1, 3), dtype, lambda start, stop: None)}, {})
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_error_while_reading_leaves_what_was_there(tmp_path):
+    def rows(start, stop):
+        raise OSError("the disk is gone")
+
+    (tmp_path / "a").write_bytes(b"before")
+    with pytest.raises(OSError, match="the disk is gone"):
+        write_gguf(tmp_path / "a", {"w": LazyTensor((1, 3), "float32", rows)}, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert (tmp_path / "a").read_bytes() == b"before"

@@ -1,0 +1,138 @@
+"""An open file of real GGUF: what it costs, what outlives it, and what it says where it cannot answer."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from miniquant.core.errors import FormatError
+from miniquant.formats.gguf import Typed, ValueType, blocks, read_gguf, write_gguf
+from miniquant.formats.gguf.blocks import CODECS
+
+GOOD = np.ones((2, 64), np.float32)
+
+
+@pytest.fixture
+def path(no_leftovers) -> Path:
+    return no_leftovers / "model.gguf"
+
+
+def peak_of(work: Any) -> int:
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64", ">f4"])
+@pytest.mark.parametrize("kind", [kind.name for kind in CODECS if kind.block <= 32])
+def test_writing_takes_at_most_three_times_the_largest_tensor(kind, dtype, path):
+    w = np.ones((1000, 3200), dtype)
+    write_gguf(path, {"small": (w[:1], kind)}, {})  # the imports and buffers of a first call
+    assert peak_of(lambda: write_gguf(path, {"a": (w, kind), "b": (w, kind)}, {})) < 3 * w.nbytes
+
+
+def test_opening_costs_the_header_and_reading_costs_the_tensor(path):
+    w = np.ones((1000, 3200), np.float32)
+    write_gguf(path, {str(i): (w, "Q8_0") for i in range(3)}, {"a": 1})
+    files = []
+    assert peak_of(lambda: files.append(read_gguf(path))) < 50_000
+    assert peak_of(lambda: files[0].raw("1")) < 50_000
+    scratch = blocks.THREADS * 2 * 4 * blocks.CHUNK  # two rows of float32 a thread, whatever the tensor's size
+    assert peak_of(lambda: files[0].tensor("1")) < w.nbytes + scratch + 2_000_000  # two copies would be 12.8 MB more
+
+
+def test_a_file_of_a_terabyte_opens_at_once(path):
+    """Its data is a hole: nothing but the header takes room on the disk."""
+    dims = (2**20, 2**18)
+    info = struct.pack("<Q", 1) + b"w" + struct.pack("<I2QIQ", 2, *dims, 0, 0)
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 1, 0) + info)
+    try:
+        os.truncate(path, 96 + 4 * dims[0] * dims[1])
+    except OSError:  # a file system that has no files of this size
+        dims = (2**20, 2**8)
+        path.write_bytes(path.read_bytes().replace(struct.pack("<Q", 2**18), struct.pack("<Q", 2**8)))
+        os.truncate(path, 96 + 4 * dims[0] * dims[1])
+    files = []
+    assert peak_of(lambda: files.append(read_gguf(path))) < 50_000
+    assert files[0].raw("w")[-4:].tolist() == [0, 0, 0, 0]
+
+
+def test_strings_of_an_array_are_decoded_only_when_asked_for(path):
+    tokens = [f"token {i}" for i in range(100_000)]
+    write_gguf(path, {}, {"tokens": Typed(tokens, ValueType.ARRAY, ValueType.STRING)})
+    files = []
+    assert peak_of(lambda: files.append(read_gguf(path))) < 600_000  # 4 bytes for where each begins
+    found = files[0].metadata["tokens"]
+    assert len(found) == 100_000
+    assert (found[7], found[-1], found[3:5]) == ("token 7", "token 99999", ["token 3", "token 4"])
+    assert list(found) == tokens == found
+    assert found != tokens[1:]
+    assert repr(found) == "<100000 strings: 'token 0', 'token 1', 'token 2', 'token 3', …>"
+    with pytest.raises(IndexError):
+        found[100_000]
+
+
+def test_numeric_arrays_are_views_of_the_file_that_cannot_change_it(path):
+    write_gguf(path, {"w": GOOD}, {"a": np.arange(1_000_000)})
+    files = []
+    assert peak_of(lambda: files.append(read_gguf(path))) < 50_000
+    for view in (files[0].metadata["a"], files[0].raw("w")):
+        with pytest.raises(ValueError, match="read-only"):
+            view[0] = 1
+
+
+def test_what_was_read_outlives_the_file_and_its_replacement(path):
+    write_gguf(path, {"w": GOOD}, {"a": np.arange(5), "b": ["x", "y"]})
+    with read_gguf(path) as file:
+        w, raw, numbers, texts = file.tensor("w"), file.raw("w"), file.metadata["a"], file.metadata["b"]
+        write_gguf(path, {"w": GOOD * 2}, {})
+        assert np.array_equal(file.tensor("w"), GOOD)
+    assert np.array_equal(w, GOOD)
+    assert raw.tobytes() == GOOD.tobytes()
+    assert numbers.tolist() == [0, 1, 2, 3, 4]
+    assert list(texts) == ["x", "y"]
+    w[0, 0] = 5  # a fresh array
+    with pytest.raises(ValueError, match="closed; read inside the with block"):
+        file.tensor("w")
+
+
+def test_an_unknown_tensor_says_where_the_names_are(path):
+    write_gguf(path, {"w": GOOD}, {})
+    with read_gguf(path) as file, pytest.raises(KeyError, match=r"no tensor 'v' in .*; the names are in \.tensors"):
+        file.tensor("v")
+
+
+def test_a_missing_file_and_a_folder_are_os_errors(tmp_path):
+    for place in (tmp_path / "none.gguf", tmp_path):
+        with pytest.raises(OSError) as caught:
+            read_gguf(place)
+        assert not isinstance(caught.value, FormatError)
+
+
+def test_a_path_may_be_text_bytes_or_a_path(path):
+    for form in (path, str(path), os.fsencode(path)):
+        write_gguf(form, {"w": GOOD}, {})
+        assert np.array_equal(read_gguf(form).tensor("w"), GOOD)
+
+
+def test_reading_and_writing_do_not_import_torch(tmp_path):
+    program = """
+import sys
+import numpy as np
+from miniquant.gguf import read_gguf, write_gguf
+write_gguf(sys.argv[1], {"w": (np.ones((4, 64), np.float32), "Q4_1")}, {"a": 1})
+assert read_gguf(sys.argv[1]).tensor("w").sum() == 256
+assert "torch" not in sys.modules, "torch was imported"
+"""
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "w.gguf")], check=True)

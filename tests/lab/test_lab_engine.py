@@ -1,0 +1,325 @@
+"""How exercises and checks behave, whatever a student writes."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from miniquant.core.errors import MiniquantError
+from miniquant.lab import Exercise, Mistake, check, engine, exercise, hint, progress, record
+from miniquant.lab.compare import difference
+from miniquant.lab.engine import evaluate
+from miniquant.lab.limit import TooSlow, time_limit
+
+BYTES = Exercise(
+    name="toy_header",
+    lab="99",
+    goal="Write two bytes.",
+    minutes=5,
+    difficulty="warm-up",
+    reference=lambda a, b: bytes([a, b]),
+    oracle=lambda a, b: bytes.fromhex(f"{a:02x}{b:02x}"),
+    cases=lambda random: [(1, 2), (200, 100), (0, 255)],
+    hints=("First hint.", "Second hint."),
+    why="two bytes are a start.",
+    fields=lambda a, b: [("first", 0, 1), ("second", 1, 2)],
+    mistakes=(Mistake("swapped", lambda a, b: bytes([b, a]), "They are swapped.", "Swap them.", "`02 01`"),),
+)
+ARRAY = Exercise(
+    name="toy_double",
+    lab="99",
+    goal="Double an array.",
+    minutes=5,
+    difficulty="core",
+    reference=lambda values: values * np.float32(2),
+    oracle=lambda values: np.array([[float(v) + float(v) for v in row] for row in values], np.float32),
+    cases=lambda random: [
+        (np.arange(4, dtype=np.float32).reshape(2, 2),),
+        (np.ones((1, 3), np.float32),),
+        (random.normal(size=(3, 5)).astype(np.float32),),
+    ],
+    hints=("First hint.", "Second hint."),
+    why="twice is more than once.",
+)
+
+
+@pytest.fixture(autouse=True)
+def toys(monkeypatch, tmp_path):
+    monkeypatch.setattr(engine, "exercises", lambda: {"toy_header": BYTES, "toy_double": ARRAY})
+    monkeypatch.setattr(engine, "SECONDS", 0.3)
+    monkeypatch.setenv("MINIQUANT_PROGRESS", str(tmp_path / "progress.json"))
+
+
+def double(body):
+    def toy_double(values):
+        return body(values)
+
+    return evaluate(ARRAY, toy_double)
+
+
+def test_a_stub_falls_back_to_the_reference_and_is_not_attempted():
+    @exercise("toy_header")
+    def toy_header(a, b):
+        raise NotImplementedError
+
+    assert toy_header(3, 4) == b"\x03\x04"
+    report = check(toy_header)
+    assert report.status == "not attempted"
+    assert "not attempted yet" in repr(report)
+    assert BYTES.goal in repr(report)
+
+
+def test_a_not_implemented_error_from_deeper_down_is_not_covered_up():
+    def helper():
+        raise NotImplementedError("from the depths")
+
+    @exercise("toy_header")
+    def toy_header(a, b):
+        return helper()
+
+    with pytest.raises(NotImplementedError, match="from the depths"):
+        toy_header(1, 2)
+    assert check(toy_header).status == "failed"
+
+
+def test_an_answer_is_used_in_place_of_the_reference():
+    @exercise("toy_header")
+    def toy_header(a, b):
+        return b"mine"
+
+    assert toy_header(1, 2) == b"mine"
+
+
+def test_success_says_why_it_matters():
+    report = double(lambda v: v * np.float32(2))
+    assert report.passed
+    assert ARRAY.why in repr(report)
+
+
+def test_an_unknown_exercise_is_refused_with_the_nearest_name():
+    with pytest.raises(MiniquantError, match="did you mean 'toy_header'"):
+        exercise("toy_headr")
+
+
+def test_a_failing_byte_is_named_by_its_field_and_a_known_mistake_by_its_name():
+    def toy_header(a, b):
+        return bytes([b, a])
+
+    report = evaluate(BYTES, toy_header)
+    assert "byte 0 differs, in first" in report.what
+    assert (report.mistake, report.cause, report.cure) == ("swapped", "They are swapped.", "Swap them.")
+    assert report.case == "a = 1, b = 2"
+    assert (report.expected, report.got) == ("01 02", "02 01")
+
+
+def test_the_parts_of_a_report_come_in_the_order_in_which_they_are_read():
+    def toy_header(a, b):
+        return {}["no such key"]
+
+    text = repr(evaluate(BYTES, toy_header))
+    labels = re.findall(r"^  ([a-z ]+):", text, re.M)
+    assert labels == ["smallest case", "expected", "got", "next hint", "traceback"]
+    assert "KeyError" in text.splitlines()[-1]
+    assert "no such key" in text
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (lambda v: None, "returned nothing; is a return missing"),
+        (lambda v: print("answer"), "prints its answer; it must return it"),
+        (lambda v: (v * 2).tolist(), "the type differs"),
+        (lambda v: v.astype(float) * 2, "the dtype differs"),
+        (lambda v: (v * 2).ravel(), "the shape differs"),
+        (lambda v: np.full_like(v, np.nan), "is not a number (NaN)"),
+        (lambda v: v.__imul__(2), "changes its argument in place"),
+        (lambda v: v[::-1], "element [0, 0] differs"),
+        (lambda v: 1 / 0, "raised an error"),
+        (lambda v: exit(), "raised an error"),
+        (lambda v: [None for _ in iter(int, 1)], "no answer after 0.3 seconds"),
+    ],
+    ids=["none", "prints", "list", "dtype", "shape", "nan", "in place", "wrong", "raises", "exits", "endless"],
+)
+def test_every_way_to_go_wrong_has_its_own_message(body, says):
+    report = double(body)
+    assert report.status == "failed"
+    assert says in report.what, report
+
+
+def test_a_right_result_that_is_a_view_of_the_argument_is_refused():
+    view = Exercise(
+        **{**ARRAY.__dict__, "reference": lambda values: values.copy(), "oracle": lambda values: values + 0}
+    )
+
+    def toy_double(values):
+        return values[:]
+
+    assert "shares memory" in evaluate(view, toy_double).what
+
+
+def test_an_endless_loop_that_swallows_exceptions_ends_too():
+    def toy_double(values):
+        while True:
+            try:
+                sum(range(1000))
+            except Exception:
+                continue
+
+    assert "no answer" in evaluate(ARRAY, toy_double).what
+
+
+def test_a_right_answer_that_prints_passes_with_a_note():
+    def toy_double(values):
+        print("debugging")
+        return values * np.float32(2)
+
+    report = evaluate(ARRAY, toy_double)
+    assert report.passed
+    assert "it also prints" in report.note
+
+
+def test_an_edited_signature_has_its_own_message():
+    def toy_double(array):
+        return array * np.float32(2)
+
+    report = evaluate(ARRAY, toy_double)
+    assert report.status == "failed"
+    assert "the parameters are (array); the exercise needs (values)" in report.what
+
+
+def test_a_function_without_the_decorator_has_its_own_message():
+    def toy_double(values):
+        return values
+
+    assert "put @exercise(...) back" in repr(check(toy_double))
+
+
+def test_an_input_that_must_be_refused_is_expected_to_be_refused():
+    def oracle(values):
+        raise ValueError("bad")
+
+    strict = Exercise(**{**ARRAY.__dict__, "oracle": oracle, "reference": oracle})
+
+    def toy_double(values):
+        return values
+
+    def refuses(values):
+        raise ValueError("my own words")
+
+    assert "must be refused" in evaluate(strict, toy_double).what
+    assert evaluate(strict, refuses).passed
+
+
+def test_the_smallest_failing_case_is_shown():
+    def toy_double(values):
+        return values * np.float32(2) if values.shape == (2, 2) else values * np.float32(3)
+
+    assert "shape (1, 3)" in evaluate(ARRAY, toy_double).case
+
+
+def test_html_escapes_what_the_student_made_and_is_well_formed():
+    def toy_header(a, b):
+        raise ValueError("<script>alert(1)</script>")
+
+    html = evaluate(BYTES, toy_header)._repr_html_()
+    assert "<script" not in html
+    stack = []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            stack.append(tag)
+
+        def handle_endtag(self, tag):
+            assert stack.pop() == tag
+
+    Parser().feed(html)
+    assert stack == []
+
+
+def test_the_record_keeps_a_pass_and_survives_garbage(tmp_path):
+    @exercise("toy_header")
+    def toy_header(a, b):
+        return bytes([a, b])
+
+    check(toy_header)
+    record.write("toy_header", "failed")
+    assert record.read() == {"toy_header": {"status": "passed", "checks": 2}}
+    record.path().write_text("{ not json")
+    assert record.read() == {}
+    record.write("toy_header", "failed")
+    assert json.loads(record.path().read_text())["toy_header"]["checks"] == 1
+
+
+def test_hints_go_one_step_further_with_every_call_and_the_last_one_stays():
+    @exercise("toy_header")
+    def toy_header(a, b):
+        raise NotImplementedError
+
+    titles = [hint(toy_header).title for _ in range(5)]
+    assert titles[0].endswith("hint 1 of 2")
+    assert titles[1].endswith("hint 2 of 2")
+    assert titles[2].endswith("I see …")
+    assert titles[3] == titles[4] == "toy_header, the solution"
+
+
+def test_progress_shows_every_lab_in_text_and_html(monkeypatch):
+    monkeypatch.setattr("miniquant.lab.guide.exercises", lambda: {"toy_header": BYTES, "toy_double": ARRAY})
+    record.write("toy_header", "passed")
+    record.write("toy_double", "failed")
+    assert repr(progress()).splitlines()[0] == "lab 99  ■◪  1 of 2"
+    assert "toy_double: failed" in progress()._repr_html_()
+
+
+def test_a_time_limit_is_lifted_afterwards():
+    with pytest.raises(TooSlow), time_limit(0.05):
+        while True:
+            pass
+    with time_limit(5):
+        assert sum(range(10)) == 45
+
+
+def test_the_time_limit_works_outside_the_main_thread():
+    import threading
+
+    caught = []
+
+    def work():
+        try:
+            with time_limit(0.05):
+                while True:
+                    pass
+        except TooSlow:
+            caught.append(True)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(10)
+    assert caught == [True]
+
+
+@pytest.mark.parametrize(
+    ("expected", "got"),
+    [
+        (1, True),
+        (1, 1.0),
+        (1.0, "1.0"),
+        (b"a", bytearray(b"a")),
+        ((1, 2), [1, 2]),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        (np.float32([0]), np.float64([0])),
+        (np.int8([1]), [1]),
+    ],
+)
+def test_values_that_look_alike_but_are_not_are_told_apart(expected, got):
+    assert difference(expected, got) is not None
+
+
+def test_nan_equals_nan_only_where_it_is_expected():
+    nan = np.float32([np.nan])
+    assert difference(nan, nan.copy()) is None
+    assert difference(np.float32([0]), nan) is not None
+    assert difference(float("nan"), float("nan")) is None

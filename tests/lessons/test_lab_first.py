@@ -1,0 +1,45 @@
+"""Lab 00 needs numpy alone: no torch, no tokenizer, no plot."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+from places import ROOT
+
+BLOCKED = "import sys; sys.modules.update(dict.fromkeys(['torch', 'tokenizers', 'safetensors', 'matplotlib']))\n"
+
+
+def run(code: str, folder: Path) -> str:
+    """What a fresh interpreter prints in which the heavy packages cannot be imported."""
+    done = subprocess.run([sys.executable, "-c", BLOCKED + code], cwd=folder, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_checks_of_lab_00_run_where_torch_cannot_be_imported(tmp_path):
+    code = (
+        "from miniquant.lab.engine import evaluate, find\n"
+        "for name in ('magic_bytes', 'read_magic', 'byte_order'):\n"
+        "    print(evaluate(find(name), find(name).reference).status)\n"
+    )
+    assert run(code, tmp_path).split() == ["passed"] * 3
+
+
+def test_lab_00_runs_solved_and_unsolved_where_torch_cannot_be_imported(tmp_path):
+    for folder in ("solutions", "notebooks"):
+        notebook = nbformat.read(ROOT / folder / "00-five-minutes.ipynb", as_version=4)
+        code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+        run(code, tmp_path)
+        assert (tmp_path / "workspace/00-first.bin").read_bytes() == bytes.fromhex("54464c4701000000")
+
+
+def test_an_exercise_is_found_without_loading_the_labs_behind_it(tmp_path):
+    code = (
+        "from miniquant.lab.engine import find\n"
+        "find('magic_bytes')\n"
+        "print([name for name in sys.modules if name.startswith('miniquant.lab.lab')])\n"
+    )
+    assert run(code, tmp_path).strip() == "['miniquant.lessons.five_minutes.exercises']"

@@ -1,0 +1,137 @@
+"""Labs 06 and 07: files as results, functions taken from another notebook, and how their checks speak."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import numpy as np
+import pytest
+from places import ROOT
+
+from miniquant.core.errors import FormatError
+from miniquant.lab import exercises
+from miniquant.lab.answers import answers
+from miniquant.lab.engine import attempt, evaluate
+from miniquant.lessons.writer.file import file_oracle
+
+LABS = [spec for spec in exercises().values() if spec.lab in ("06", "07")]
+HONEST = (ValueError, struct.error, KeyError, AssertionError, RuntimeError)  # FormatError is a ValueError
+
+
+@pytest.mark.parametrize("spec", LABS, ids=lambda spec: spec.name)
+def test_no_catalogued_mistake_fails_for_another_reason_than_its_own(spec):
+    for mistake in spec.mistakes:
+        if mistake.name == "a text file":  # a TypeError is what this one is about
+            continue
+        for case in spec.all_cases():
+            error = attempt(spec, mistake.wrong, case).error
+            assert error is None or isinstance(error, HONEST) or type(error).__name__ == "Finding", mistake.name
+
+
+@pytest.mark.parametrize("spec", LABS, ids=lambda spec: spec.name)
+def test_every_mistake_says_what_a_student_sees(spec):
+    for mistake in spec.mistakes:
+        assert mistake.see
+        assert not mistake.see.endswith("."), "it completes: Help: I see …"
+
+
+def test_a_writer_that_writes_nothing_hears_that_no_file_is_there():
+    spec = exercises()["write_file"]
+
+    def write_file(path, state, schemes, metadata):
+        file_oracle(path, state, schemes, metadata)
+
+    report = evaluate(spec, write_file)
+    assert "no file stands at the path" in report.what
+    assert "NoneType" in report.got
+
+
+def test_a_writer_that_is_refused_must_leave_the_old_file_alone():
+    spec = exercises()["write_file"]
+
+    def write_file(path, state, schemes, metadata):
+        with open(path, "wb") as file:
+            file.write(file_oracle(path, state, schemes, metadata))
+
+    report = evaluate(spec, write_file)
+    assert "leaves a file behind" in report.what
+    assert report.mistake == "opened before the plan was made"
+
+
+def test_a_reader_that_refuses_nothing_yet_hears_of_its_other_mistake_first():
+    spec = exercises()["parse_header"]
+
+    def parse_header(data):
+        _, _, n_tensors, metadata_len = struct.unpack_from("<4I", data)
+        return metadata_len, n_tensors
+
+    report = evaluate(spec, parse_header)
+    assert report.mistake == "counts swapped"
+    assert "n_tensors" in report.what
+
+
+def test_a_reader_that_refuses_a_good_file_hears_exactly_that():
+    def parse_header(data):
+        raise FormatError("I trust nobody")
+
+    report = evaluate(exercises()["parse_header"], parse_header)
+    assert "refuses good input" in report.what
+    assert "I trust nobody" in report.got
+
+
+def test_packed_bytes_are_shown_in_hexadecimal():
+    report = evaluate(exercises()["pack_int4"], lambda values: np.zeros(values.shape[-1] // 2, np.uint8))
+    assert (report.expected, report.got) == ("0x21", "0x00")
+
+
+# ---- functions from another notebook ---------------------------------------------------------------------------------
+
+
+def notebook(folder, *cells):
+    path = folder / "06-writer.ipynb"
+    path.write_text(json.dumps({"cells": [{"cell_type": "code", "source": [cell]} for cell in cells]}), "utf-8")
+    return path
+
+
+HEADER = """
+import struct
+from miniquant.lab import check, exercise
+MAGIC = 0x474C4654
+@exercise("header_bytes")
+def header_bytes(n_tensors, metadata_len):
+    return struct.pack("<4I", MAGIC, 1, n_tensors, metadata_len)
+raise SystemExit("a cell is not run")
+"""
+WRONG = """
+@exercise("metadata_bytes")
+def metadata_bytes(metadata):
+    return b""
+"""
+
+
+def test_functions_that_pass_are_taken_from_the_notebook_and_the_reference_stands_in_for_the_others(tmp_path):
+    lab = answers(notebook(tmp_path, "%matplotlib inline", HEADER, WRONG, "def broken(:"))
+    assert lab.yours == ["header_bytes"]
+    assert lab.header_bytes(2, 5) == exercises()["header_bytes"].reference(2, 5)
+    assert lab.metadata_bytes is exercises()["metadata_bytes"].reference
+
+
+def test_a_writer_from_a_notebook_uses_the_functions_beside_it(tmp_path):
+    solved = answers(ROOT / "solutions" / "06-writer.ipynb")
+    assert solved.yours == [spec.name for spec in LABS if spec.lab == "06"]
+    path = tmp_path / "toy.gguf-lite"
+    arguments = ({"w": np.ones((2, 64), np.float32)}, {"w": "q4_per_group_64"}, {"name": "café"})
+    solved.write_file(path, *arguments)
+    assert path.read_bytes() == file_oracle(path, *arguments)
+
+
+def test_a_student_notebook_gives_references_only():
+    assert answers(ROOT / "notebooks" / "06-writer.ipynb").yours == []
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}'])
+def test_a_notebook_that_nobody_can_read_gives_references_only(tmp_path, text):
+    path = tmp_path / "06-writer.ipynb"
+    path.write_text(text, "utf-8")
+    assert answers(path).yours == []

@@ -1,0 +1,131 @@
+"""The labs as files: derived, executed, complete, and without a solution in a student's copy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import nbformat
+import pytest
+from places import ROOT
+
+import notebooks as tool
+from miniquant.lab import exercises
+
+SOLVED = sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))
+STUDENT = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
+every_lab = pytest.mark.parametrize("path", SOLVED + STUDENT, ids=lambda p: f"{p.parent.name}/{p.stem}")
+every_student_lab = pytest.mark.parametrize("path", STUDENT, ids=lambda p: p.stem)
+STUB_LINE = re.compile(r"^\s*(raise NotImplementedError|return|pass|else:|try:|\W*)\s*$")
+
+
+def read(path: Path) -> nbformat.NotebookNode:
+    return nbformat.read(path, as_version=4)
+
+
+def solution_lines(source: str) -> list[str]:
+    """The lines between the marks that are particular enough to be recognised elsewhere."""
+    regions = re.findall(r"### BEGIN SOLUTION\n(.*?)### END SOLUTION", source, re.S)
+    lines = [line.strip() for region in regions for line in region.splitlines()]
+    return [line for line in lines if len(line) > 12 and not STUB_LINE.match(line) and not line.startswith("#")]
+
+
+def test_every_stored_notebook_is_what_its_source_gives():
+    assert tool.differences() == []
+
+
+def test_a_changed_student_notebook_is_noticed(tmp_path, monkeypatch):
+    copy = tmp_path / "notebooks"
+    copy.mkdir()
+    for path in STUDENT:
+        (copy / path.name).write_bytes(path.read_bytes())
+    changed = read(STUDENT[0])
+    changed.cells[0].source += " "
+    nbformat.write(changed, copy / STUDENT[0].name)
+    monkeypatch.setattr(tool, "NOTEBOOKS", copy)
+    monkeypatch.setattr(tool, "ROOT", tmp_path)
+    monkeypatch.setattr(tool, "SOLUTIONS", ROOT / "solutions")
+    fresh = tool.student(tool.solved(SOLVED[0]))
+    assert tool.skeleton(changed) != tool.skeleton(fresh)
+
+
+@every_student_lab
+def test_no_solution_line_leaks_into_a_student_notebook(path):
+    """A line of a solution may stand in a student's copy only if the lab itself shows it outside every solution."""
+    solved_cells = read(ROOT / "solutions" / path.name).cells
+    shown = "\n".join(
+        re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION", "", c.source, flags=re.S) for c in solved_cells
+    )
+    shown_lines = {line.strip() for line in shown.splitlines()}
+    student = read(path)
+    code = {line.strip() for c in student.cells if c.cell_type == "code" for line in c.source.splitlines()}
+    for cell in solved_cells:
+        for line in solution_lines(cell.source):
+            assert line not in code - shown_lines, f"{path.name} shows the solution line {line!r}"
+    assert "BEGIN SOLUTION" not in "\n".join(c.source for c in student.cells)
+
+
+@every_lab
+def test_every_code_cell_was_executed_without_an_error(path):
+    """nbval never compares a cell that was not executed."""
+    for cell in read(path).cells:
+        if cell.cell_type == "code" and cell.source.strip():
+            assert cell.execution_count is not None, cell.source
+            assert not [o for o in cell.outputs if o.output_type == "error"], cell.source
+
+
+@every_lab
+def test_every_exercise_block_has_all_its_parts_in_order(path):
+    cells = read(path).cells
+    marks = []
+    for cell in cells:
+        if part := cell.metadata.get("miniquant"):
+            marks.append((part["exercise"], part["part"]))
+        elif match := re.search(r'^@exercise\("(\w+)"\)', cell.source, re.M):
+            marks.append((match[1], "stub"))
+        elif match := re.match(r"check\((\w+)\)$", cell.source.strip()):
+            marks.append((match[1], "check"))
+    names = [name for name, part in marks if part == "stub"]
+    assert marks == [(name, part) for name in names for part in ("goal", "stub", "check", "help")]
+    assert names == [spec.name for spec in exercises().values() if spec.lab == path.name[:2]] or sorted(
+        names
+    ) == sorted(spec.name for spec in exercises().values() if spec.lab == path.name[:2]), (
+        "the lab and the catalogue have different exercises"
+    )
+
+
+@every_lab
+def test_every_picture_has_alternative_text(path):
+    for cell in read(path).cells:
+        if cell.cell_type == "code" and any("image/png" in o.get("data", {}) for o in cell.outputs):
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            assert len(alt) > 20, f"no alt text for the picture of: {cell.source[:80]}"
+
+
+@every_lab
+def test_a_lab_begins_with_its_title_and_ends_with_what_was_learned(path):
+    prose = [c.source for c in read(path).cells if c.cell_type == "markdown"]
+    assert prose[0].startswith(f"# Lab {path.name[:2]}")
+    assert any("What you learned" in source for source in prose[-3:])
+
+
+def test_few_cells_are_exempt_from_comparison():
+    """Figures are exempt by nature (PNG is not compared); a cell that opts out needs a reason."""
+    tags = {"nbval-ignore-output", "nbval-skip", "raises-exception"}
+    exempt = [
+        f"{path.parent.name}/{path.stem}: {cell.source[:60]!r}"
+        for path in SOLVED + STUDENT
+        for cell in read(path).cells
+        if tags & set(cell.metadata.get("tags", [])) or "NBVAL_" in cell.source
+    ]
+    print(f"{len(exempt)} cells are exempt from comparison", *exempt, sep="\n")
+    assert len(exempt) <= 4
+
+
+def test_solved_labs_pass_and_student_labs_are_not_attempted():
+    for path in SOLVED + STUDENT:
+        wanted = "✓ passed" if path.parent.name == "solutions" else "○ not attempted yet"
+        for cell in read(path).cells:
+            if re.match(r"check\(\w+\)$", cell.source.strip()):
+                text = cell.outputs[0]["data"]["text/plain"]
+                assert text.startswith(wanted), f"{path.name}: {text}"

@@ -1,0 +1,201 @@
+"""The model quantizer: replaced in place, rounded as its specification says, frozen in a copy."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from miniquant.core.errors import MiniquantError, QuantizationError, SchemeError
+from miniquant.models.minigpt import random_model
+from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
+from miniquant.quantization.grids import TARGETS, restore
+from miniquant.quantization.observers import Percentile
+from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, ScaleType
+
+INT8 = QuantizationSpec(Dtype.int8)
+UINT4 = QuantizationSpec(Dtype.uint4, False, qscheme=QScheme.per_group, group_size=32)
+TOKENS = torch.arange(32)[None]
+
+
+def quantizer(weight=UINT4, **others):
+    return ModelQuantizer(QuantizationConfig(weight, **others))
+
+
+@pytest.fixture
+def model():
+    return random_model()
+
+
+def fake(model, spec):
+    """The model with its linear layers rounded, made without the quantizer."""
+    twin = copy.deepcopy(model)
+    for layer in twin.layers:
+        for linear in (layer.attn.qkv, layer.attn.proj, layer.mlp.fc1, layer.mlp.fc2):
+            w = linear.weight.detach().numpy()
+            grid = spec.fit(w)
+            linear.weight.data = torch.from_numpy(restore(spec.snap(w, grid), grid))
+    return twin
+
+
+@pytest.mark.parametrize("dtype", Dtype, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("scheme", QScheme, ids=lambda scheme: scheme.name)
+@torch.no_grad()
+def test_the_forward_pass_computes_with_rounded_weights_before_and_after_freezing(model, dtype, scheme):
+    spec = QuantizationSpec(dtype, qscheme=scheme, group_size=32 if scheme == QScheme.per_group else None)
+    expected = fake(model, spec)(TOKENS)
+    assert not torch.equal(expected, model(TOKENS))
+    quantized = quantizer(spec).quantize_model(model)
+    assert quantized is model
+    assert torch.equal(quantized(TOKENS), expected)
+    assert torch.equal(ModelQuantizer.freeze(quantized)(TOKENS), expected)
+
+
+def test_names_shapes_and_values_of_the_state_dict_stay_until_freezing(model):
+    before = {name: w.clone() for name, w in model.state_dict().items()}
+    quantizer().quantize_model(model)
+    after = model.state_dict()
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name], w) for name, w in before.items())
+
+
+def test_freezing_makes_a_copy_with_integers_and_leaves_the_model_alone(model):
+    float_weight = model.layers[0].mlp.fc1.weight.clone()
+    quantizer().quantize_model(model)
+    frozen = ModelQuantizer.freeze(model)
+    assert torch.equal(model.layers[0].mlp.fc1.weight, float_weight)
+    assert all(layer.frozen is None for layer in quantized_layers(model).values())
+    assert list(frozen.state_dict()) == list(model.state_dict())
+    for layer in quantized_layers(frozen).values():
+        q, grid = layer.frozen
+        assert q.min() >= 0 and q.max() <= 15
+        assert np.array_equal(restore(q, grid), layer.weight.numpy())
+        scale, zero_point = (x[..., None] for x in layer.affine)
+        by_zero_point = (q.reshape(len(q), -1, 32) - zero_point) * scale
+        assert np.allclose(by_zero_point.reshape(q.shape), layer.weight.numpy(), atol=1e-4)
+
+
+def test_freezing_twice_changes_nothing(model):
+    once = ModelQuantizer.freeze(quantizer().quantize_model(model))
+    twice = ModelQuantizer.freeze(once)
+    assert all(torch.equal(w, twice.state_dict()[name]) for name, w in once.state_dict().items())
+    assert all(np.array_equal(a.frozen.q, b.frozen.q) for a, b in zip(
+        quantized_layers(once).values(), quantized_layers(twice).values(), strict=True))  # fmt: skip
+
+
+def test_a_minigpt_has_sixteen_quantized_layers_and_a_float_embedding(trained):
+    frozen = ModelQuantizer.freeze(quantizer().quantize_model(copy.deepcopy(trained)))
+    assert len(quantized_layers(frozen)) == 16
+    changed = {name for name, w in frozen.state_dict().items() if not torch.equal(w, trained.state_dict()[name])}
+    assert changed == {f"{name}.weight" for name in quantized_layers(frozen)}
+
+
+def test_excluded_layers_stay_and_others_may_have_a_rule_of_their_own(model):
+    quantizer(exclude=["*.fc2"], layers={"layers.1.*": INT8, "layers.0.attn.proj": TARGETS["Q4_0"]}).quantize_model(
+        model
+    )
+    layers = quantized_layers(model)
+    assert {name: layer.rule.name.split()[0] for name, layer in layers.items()} == {
+        "layers.0.attn.qkv": "uint4", "layers.0.attn.proj": "Q4_0", "layers.0.mlp.fc1": "uint4",
+        "layers.1.attn.qkv": "int8", "layers.1.attn.proj": "int8", "layers.1.mlp.fc1": "int8",
+    }  # fmt: skip
+    assert type(model.layers[0].mlp.fc2) is nn.Linear
+
+
+def test_weights_in_half_precision_stay_in_it():
+    model = nn.Sequential(nn.Linear(32, 4)).to(torch.bfloat16)
+    frozen = ModelQuantizer.freeze(quantizer().quantize_model(model))
+    assert frozen[0].weight.dtype == torch.bfloat16
+    assert frozen(torch.ones(2, 32, dtype=torch.bfloat16)).dtype == torch.bfloat16
+
+
+# ---- inputs ----------------------------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def test_dynamic_inputs_are_rounded_anew_in_every_call_like_llama_cpp_s_q8_1():
+    """By hand: each group of 32 inputs has its own scale, max / 127.5 in float16."""
+    model = nn.Sequential(nn.Linear(64, 3, bias=False))
+    w = model[0].weight.detach().clone()
+    by_32 = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_group, group_size=32, is_dynamic=True)
+    quantizer(TARGETS["Q8_0"], input=by_32).quantize_model(model)
+    rounded = model[0].weight.numpy()
+    rounded = restore(model[0].integers(), model[0].grid)
+    for spread in (1, 100):
+        x = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(0)) * spread
+        groups = x.reshape(10, 2, 32)
+        scale = (groups.abs().amax(2, keepdim=True) / 127.5).half().float()
+        on_grid = ((groups / scale).round().clamp(-128, 127) * scale).reshape(2, 5, 64)
+        assert torch.allclose(model(x), on_grid @ torch.from_numpy(rounded).T, rtol=1e-5, atol=1e-5 * spread)
+        assert not torch.allclose(model(x), x @ torch.from_numpy(rounded).T, rtol=1e-5, atol=1e-5 * spread)
+    assert torch.equal(model[0].weight, w)
+
+
+@torch.no_grad()
+def test_static_inputs_keep_the_range_of_the_calibration_and_clip_what_lies_beyond():
+    model = nn.Sequential(nn.Linear(2, 1, bias=False))
+    model[0].weight.data = torch.tensor([[127.0, 127.0]])
+    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor, scale_type=ScaleType.float32)
+    quantizer(TARGETS["int8"], input=spec).quantize_model(
+        model, [torch.tensor([[0.5, -1.0]]), torch.tensor([[127.5, 0]])]
+    )
+    assert model[0].input_affine.scale.tolist() == [[1.0]]
+    assert model(torch.tensor([[3.4, 0.0], [1e6, 0.0], [-1e6, 2.6]])).tolist() == [[3 * 127], [127 * 127], [-125 * 127]]
+
+
+def test_the_observer_of_inputs_decides_their_range():
+    model = nn.Sequential(nn.Linear(1, 1))
+    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor, observer=Percentile(90))
+    quantizer(INT8, input=spec).quantize_model(model, [torch.arange(-100.0, 101.0)[:, None]])
+    assert model[0].input_affine.scale[0, 0] == pytest.approx(80 / 127.5, rel=1e-3)
+
+
+@pytest.mark.parametrize(("calibration", "message"), [(None, "need calibration"), ([], "calibration reached")])
+def test_static_inputs_need_calibration_and_without_it_the_model_stays_as_it_was(model, calibration, message):
+    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor)
+    with pytest.raises(MiniquantError, match=message):
+        quantizer(input=spec).quantize_model(model, calibration)
+    assert not quantized_layers(model)
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_is_quantized_already_or_has_nothing_to_quantize_is_refused(model):
+    quantizer().quantize_model(model)
+    with pytest.raises(SchemeError, match="quantized already"):
+        quantizer().quantize_model(model)
+    with pytest.raises(SchemeError, match=r"Sequential has no nn\.Linear inside"):
+        quantizer().quantize_model(nn.Sequential(nn.ReLU()))
+    with pytest.raises(SchemeError, match="nothing to freeze; call quantize_model"):
+        ModelQuantizer.freeze(random_model())
+
+
+def test_a_layer_that_does_not_fit_is_named_and_the_model_stays_as_it_was():
+    model = nn.Sequential(nn.Linear(32, 33), nn.Linear(33, 2))
+    with pytest.raises(QuantizationError, match="layer '1': rows of 33 weights do not divide into groups of 32"):
+        quantizer().quantize_model(model)
+    assert not quantized_layers(model)
+
+
+def test_weights_that_another_module_uses_too_are_refused_until_excluded():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.emb, self.fc, self.head = nn.Embedding(8, 32), nn.Linear(32, 32), nn.Linear(32, 8, bias=False)
+            self.head.weight = self.emb.weight
+
+    with pytest.raises(SchemeError, match=r"the weights of 'head' are those of 'emb' too.*exclude it"):
+        quantizer().quantize_model(Tied())
+    assert list(quantized_layers(quantizer(exclude=["head"]).quantize_model(Tied()))) == ["fc"]
+
+
+def test_a_layer_says_what_it_is():
+    layer = QuantizedLinear(nn.Linear(32, 4), UINT4, None)
+    assert repr(layer) == "QuantizedLinear(32 -> 4, uint4 asymmetric per_group 32, float16 scales)"
+    layer.freeze()
+    assert repr(layer).endswith("frozen)")

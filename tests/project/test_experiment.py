@@ -1,0 +1,226 @@
+"""The assignment's deliverable, experiments/26-gguf-export/, as a student runs it, and the walk through bit-packing."""
+
+import copy
+import hashlib
+import importlib
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from places import ROOT
+
+from miniquant import open_gguf_lite
+from miniquant.formats.gguf_lite.file import encode_descriptor
+
+FOLDER = ROOT / "experiments" / "26-gguf-export"
+MACHINE = ("versions", "hardware")  # the parts of the manifest that differ between machines
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, FOLDER / script, *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=240)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    out = tmp_path_factory.mktemp("exported")
+    done = run("export.py", "--out", out)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def scripts():
+    """export, load, verify and report as modules; they import each other by those names."""
+    sys.path.insert(0, str(FOLDER))
+    names = ("export", "load", "verify", "report")
+    yield {name: importlib.import_module(name) for name in names}
+    sys.path.remove(str(FOLDER))
+    for name in names:
+        del sys.modules[name]
+
+
+@pytest.fixture(scope="module")
+def measured(scripts):
+    return scripts["verify"].measure(limit=8)
+
+
+@pytest.fixture
+def found(measured):
+    return copy.deepcopy(measured)
+
+
+def test_export_writes_the_committed_manifest_but_for_versions_and_hardware(exported):
+    written = json.loads((exported / "manifest.json").read_text())
+    committed = json.loads((FOLDER / "manifest.json").read_text())
+    assert all(written.pop(part) and committed.pop(part) for part in MACHINE)
+    assert written == committed
+
+
+def test_the_manifest_hashes_and_weighs_the_file_beside_it(exported):
+    manifest = json.loads((exported / "manifest.json").read_text())
+    data = (exported / "minigpt.gguf-lite").read_bytes()
+    sizes = manifest["sizes"]
+    assert manifest["sha256"]["minigpt.gguf-lite"] == hashlib.sha256(data).hexdigest()
+    assert sizes["file"] == len(data) == sum(sizes[part] for part in ("header", "metadata", "descriptors", "data"))
+    assert sizes["ratio"] == round(sizes["torch_save"] / len(data), 4) >= 6
+
+
+def test_the_manifest_tells_the_kind_of_machine_and_not_whose_it_is(exported):
+    manifest = json.loads((exported / "manifest.json").read_text())
+    text = json.dumps(manifest)
+    assert set(manifest["versions"]) == {"python", "numpy", "torch", "miniquant"}
+    assert set(manifest["hardware"]) == {"cpu", "cores", "system"}
+    assert str(Path.home()) not in text and str(exported) not in text
+    assert platform.node() not in manifest["hardware"].values()
+
+
+def test_two_exports_are_equal_to_the_byte(exported, scripts, tmp_path):
+    scripts["export"].export("int4-small-embeddings", tmp_path)
+    for name in ("minigpt.gguf-lite", "manifest.json"):
+        assert (tmp_path / name).read_bytes() == (exported / name).read_bytes(), name
+
+
+def test_an_unknown_preset_is_refused_and_nothing_is_written(tmp_path):
+    done = run("export.py", "--preset", "int5", "--out", tmp_path)
+    assert done.returncode == 2 and "int4-small-embeddings" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_load_rebuilds_the_model_from_the_file_alone(exported, tmp_path):
+    moved = tmp_path / "alone.gguf-lite"  # no manifest beside it
+    moved.write_bytes((exported / "minigpt.gguf-lite").read_bytes())
+    done = run("load.py", moved)
+    assert done.returncode == 0, done.stderr
+    assert "config.d_model = 256" in done.stdout and "Q4_PER_GROUP_64: 16 of 52 tensors" in done.stdout
+    assert len(done.stdout.split(" |")[1]) > 20  # it continues the sentence
+
+
+def test_load_says_what_is_wrong_with_a_file(scripts, tmp_path, capsys):
+    broken = tmp_path / "broken.gguf-lite"
+    broken.write_bytes(b"GGUF" + bytes(60))
+    assert scripts["load"].main([str(broken)]) == 1
+    assert "header.magic" in capsys.readouterr().out
+    assert scripts["load"].main([str(tmp_path / "missing.gguf-lite")]) == 1
+    assert "run export.py first" in capsys.readouterr().out
+
+
+def test_verify_finds_the_exported_file_exact(exported):
+    done = run("verify.py", exported / "minigpt.gguf-lite")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Every limit holds." in done.stdout
+
+
+def test_verify_exits_with_1_if_one_weight_of_a_file_is_off_by_one_step(scripts, exported, tmp_path, capsys):
+    data = bytearray((exported / "minigpt.gguf-lite").read_bytes())
+    with open_gguf_lite(exported / "minigpt.gguf-lite") as file:
+        info = file.tensors["layers.2.mlp.fc1.weight"]
+        at = file.data_start + info.offset + info.n_bytes - 1
+    data[at] ^= 0x10
+    (tmp_path / "off.gguf-lite").write_bytes(data)
+    assert scripts["verify"].main([str(tmp_path / "off.gguf-lite")]) == 1
+    said = capsys.readouterr().out
+    assert "layers.2.mlp.fc1.weight: expected an error of exactly 0" in said
+    assert "layers.1.mlp.fc1.weight: expected" not in said
+
+
+def test_verify_exits_with_1_and_names_the_field_if_a_file_is_cut_short(scripts, exported, tmp_path, capsys):
+    (tmp_path / "short.gguf-lite").write_bytes((exported / "minigpt.gguf-lite").read_bytes()[:-1])
+    assert scripts["verify"].main([str(tmp_path / "short.gguf-lite")]) == 1
+    said = capsys.readouterr().out
+    assert "ln_f.bias" in said and "truncated" in said
+
+
+def test_verify_quick_checks_every_preset_and_exits_with_0():
+    done = run("verify.py", "--quick")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in (
+        "int4-everything",
+        "scale rounded late",
+        "header and descriptors",
+        "KL(float, int8)",
+        "embeddings take",
+    ):
+        assert part in done.stdout
+    assert "preset/s" in done.stderr  # progress
+
+
+def test_every_promise_holds_and_the_trap_breaks_the_assignments_limits(scripts, found):
+    table = scripts["verify"].limits(found, judge_quality=False)[1:]
+    verdicts = {what: verdict for what, _, _, verdict in table}
+    assert [verdict for verdict in verdicts.values() if verdict in ("yes", "NO")] == ["yes"] * 4
+    assert len([what for what, verdict in verdicts.items() if "the trap" in what and verdict.startswith("past")]) == 2
+
+
+def test_a_broken_promise_is_named_and_exits_with_1(scripts, found, monkeypatch, capsys):
+    verify = scripts["verify"]
+    trip = found.trips["int8"]
+    trip.weights["ln_f.bias"] = float("nan")
+    trip.layers["ln_f"] = 1e-9
+    found.quality["int8"].nll[:] += 1
+    monkeypatch.setattr(verify, "measure", lambda limit: found)
+    monkeypatch.setattr(verify, "SIZE_BARS", {"int8": 3.5, "int4": 6.0})
+    assert verify.main([]) == 1
+    said = capsys.readouterr().out.partition("Past the limits:")[2]
+    assert len(said.strip().splitlines()) == 4
+    for part in ("weights:", "activations", "torch.save / int8: expected at least 3.5", "change of NLL, int8"):
+        assert part in said
+
+
+def test_the_committed_pages_are_what_the_report_renders(scripts, found):
+    """Numbers that depend on the text of this Python, or on the machine, stand in lines with ± or ≈: masked here."""
+    report = scripts["report"]
+    for name, text in report.render(found).items():
+        committed = report.RENDERED[name].read_text("utf-8")
+        assert [masked(line) for line in text.splitlines()] == [masked(line) for line in committed.splitlines()], name
+
+
+def masked(line: str) -> str:
+    if re.search("[±≈]", line):
+        line = re.sub(r"\b[0-9a-f]{12}\b|-?\d[\d.]*(e[-+]\d+)?|yes|NO", "#", line)
+    return re.sub(r"[ -]+", " ", line)
+
+
+def test_the_staircase_accounts_for_every_byte_of_the_file(scripts, found):
+    report = scripts["report"]
+    last = report.staircase(found)[-1]
+    assert last[2] == f"{found.trips['int4-small-embeddings'].sizes.total:,}"
+    shares = report.share_rows(found.trips["int4-small-embeddings"].sizes.by_dtype)
+    assert shares[1][0] == "Q4_PER_GROUP_64"  # the largest contributor, as the assignment expects
+
+
+def test_the_walk_through_bit_packing_runs():
+    walk = ROOT / "solutions" / "03-gguf-export-ref.md"
+    assert walk.read_text("utf-8").count(">>> ") > 40
+    done = subprocess.run([sys.executable, "-m", "doctest", walk], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_hand_made_file_of_the_walk_is_what_struct_spells(tmp_path):
+    from miniquant import write_gguf_lite
+    from miniquant.formats.gguf_lite.file import DType, TensorInfo
+
+    row = np.tile(np.array([*range(8), *range(0, -8, -1)], np.float32), 4).reshape(1, 64)
+    write_gguf_lite(tmp_path / "row", {"w": row}, {"w": "q4_per_group_64"})
+    spelled = (
+        b"TFLG" + bytes.fromhex("01000000 01000000 1f000000")
+        + b"dims_order=out,in\ngroup_size=64"
+        + encode_descriptor(TensorInfo("w", (1, 64), DType.Q4_PER_GROUP_64, 0))
+        + bytes.fromhex("003c") + bytes.fromhex("10325476 f0debc9a") * 4
+    )  # fmt: skip
+    assert (tmp_path / "row").read_bytes() == spelled
+
+
+@pytest.mark.parametrize("page", ["PHASE_26_REPORT.template.md", "../../solutions/PHASE_26_REPORT.md"])
+def test_both_reports_have_the_seven_sections(page):
+    text = (FOLDER / page).read_text("utf-8")
+    sections = re.findall(r"^## (.+)$", text, re.M)
+    expected = ["Goal", "What was built", "Evidence", "What surprised", "Pitfalls met", "Limits", "Next"]
+    assert sections == expected and text.startswith("# ")

@@ -1,0 +1,208 @@
+"""The fuzzer of fuzz/: repeatable, within its limits, and able to find what is wrong with a reader."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz import __main__ as command
+from fuzz import probe, report
+from fuzz.mutate import INJURIES, MOST, mutated
+from fuzz.readers import READERS, Reader
+from miniquant.core.errors import FormatError
+from miniquant.core.reading import MappedFile
+
+every_reader = pytest.mark.parametrize("name", READERS)
+LIMITED = Path("/proc/self/status").exists()  # memory is limited and measured on Linux
+SEEDS = {name: reader.seeds() for name, reader in READERS.items()}
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "damaged"
+
+
+# ---- the files -------------------------------------------------------------------------------------------------------
+
+
+@every_reader
+def test_the_valid_files_are_read_and_their_numbers_and_entries_lie_inside(name, path):
+    for seed in SEEDS[name]:
+        assert probe.outcome(READERS[name].read, path, seed.data) == ("", "")
+        assert all(start >= 0 and start + width <= len(seed.data) for start, width in seed.numbers)
+        assert all(0 <= start < end <= len(seed.data) for both in seed.entries.values() for start, end in both)
+        for (start, width), entries in seed.entries.items():
+            assert int.from_bytes(seed.data[start : start + width], "little") == len(entries)
+
+
+@every_reader
+def test_a_damaged_file_is_the_same_each_time_and_its_neighbours_are_others(name):
+    files = [probe.file_number(name, 7, number, SEEDS[name]) for number in range(200)]
+    assert files[:10] == [probe.file_number(name, 7, number) for number in range(10)]
+    assert files[:10] != [probe.file_number(name, 8, number, SEEDS[name]) for number in range(10)]
+    assert len(set(files)) > 150
+    assert max(map(len, files)) <= MOST
+
+
+def test_every_injury_changes_a_file_of_each_kind():
+    for name, seeds in SEEDS.items():
+        seed = max(seeds, key=lambda seed: len(seed.numbers))
+        for injure in set(INJURIES):
+            changed = 0
+            for number in range(30):
+                data = bytearray(seed.data)
+                injure(random.Random(number), data, seed, seeds)
+                changed += bytes(data) != seed.data
+            assert changed >= 5, (name, injure.__name__)
+
+
+def test_a_repair_is_applied_to_most_files_and_not_to_all():
+    def repair(data: bytearray) -> None:
+        data[-4:] = b"done"
+
+    files = [mutated(random.Random(number), SEEDS["gguf"], repair) for number in range(300)]
+    repaired = sum(file.endswith(b"done") for file in files)
+    assert 240 < repaired < 300
+
+
+# ---- the readers hold ------------------------------------------------------------------------------------------------
+
+
+@every_reader
+def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else(name, path):
+    tally = probe.run(name, 0, 0, 3000, path)
+    assert tally.findings == []
+    assert tally.accepted + tally.refused == 3000
+    assert tally.accepted > 150
+    assert tally.worst_memory < probe.MEMORY
+
+
+@given(st.integers(0, 2**63), st.sampled_from(list(READERS)))
+@settings(max_examples=500)
+def test_whatever_the_number_of_a_file_it_is_read_or_refused(path, number, name):
+    data = probe.file_number(name, number, 0, SEEDS[name])
+    assert probe.outcome(READERS[name].read, path, data)[0] == ""
+
+
+# ---- a reader that does not hold is found ----------------------------------------------------------------------------
+
+
+def unchecked(*_: object) -> None:
+    """What a check is when somebody forgot it."""
+
+
+@pytest.mark.parametrize("name", ["gguf-lite", "gguf"])
+@pytest.mark.parametrize("check", ["_check_places", "_need"])
+def test_a_check_that_somebody_forgot_is_found_and_the_file_can_be_made_again(name, check, path, monkeypatch):
+    monkeypatch.setattr(MappedFile, check, unchecked)
+    number, problem = probe.run(name, 0, 0, 3000, path).findings[0]
+    assert "Error" in problem or "error" in problem
+    assert probe.outcome(READERS[name].read, path, probe.file_number(name, 0, number))[0] == problem
+
+
+def reading(monkeypatch, read) -> None:
+    monkeypatch.setitem(READERS, "toy", Reader(read, lambda: SEEDS["gguf"][2:3], ()))
+
+
+def test_a_reader_that_never_ends_is_found(path, monkeypatch):
+    def read(path: str) -> None:
+        while Path(path).stat().st_size % 2:
+            pass
+
+    monkeypatch.setattr(probe, "SECONDS", 0.05)
+    monkeypatch.setattr(probe, "MOST_FINDINGS", 1)
+    reading(monkeypatch, read)
+    assert "TooSlow" in probe.run("toy", 0, 0, 1000, path).findings[0][1]
+
+
+def test_a_reader_that_takes_more_memory_than_its_limit_is_found(path, monkeypatch):
+    sizes = []
+
+    def read(path: str) -> None:
+        first = Path(path).read_bytes()[8:9]
+        sizes.append(first)
+        np.empty(1 << 28 if first == b"\x02" else 1 << 10, np.uint8)
+
+    reading(monkeypatch, read)
+    tally = probe.run("toy", 0, 0, 3000, path)
+    assert ["MemoryError" in problem for _, problem in tally.findings] == [True] * 5 * LIMITED
+    assert len(set(sizes)) > 2
+
+
+def test_the_rise_of_memory_is_measured(path, monkeypatch):
+    reading(monkeypatch, lambda path: np.ones(40 << 20, np.uint8).sum())
+    assert probe.run("toy", 0, 0, 2, path).worst_memory >> 20 in (range(20, 64) if LIMITED else [0])
+
+
+def test_an_error_at_a_byte_outside_the_file_is_found(path):
+    def read(_: str) -> None:
+        raise FormatError("made up", field="header", offset=99)
+
+    assert "FormatError at byte 99 of 4" in probe.outcome(read, path, b"1234")[0]
+
+
+def kill(name: str, seed: int, start: int, count: int, path: Path) -> None:
+    """A reader that brings its process down on the fourth file."""
+    path.write_bytes(probe.file_number(name, seed, start + 3))
+    time.sleep(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_a_file_that_kills_the_process_is_found_by_its_number(path, monkeypatch):
+    monkeypatch.setattr(command, "run", kill)
+    [(number, problem)] = command.chunk("gguf-lite", 0, 40, 10, path).findings
+    assert number == 43
+    assert "the process died" in problem
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_counts_and_records(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "RESULTS", tmp_path / "results.json")
+    assert command.main(["--reader", "gguf-lite", "--files", "300", "--seed", "3", "--record"]) == 0
+    assert "300 files" in capsys.readouterr().out
+    found = json.loads((tmp_path / "results.json").read_text())
+    assert found["mutated"]["gguf-lite"]["files"] == 300
+    assert found["mutated"]["gguf-lite"]["findings"] == []
+    assert found["limits"] == {"seconds": 1.0, "memory": 64 << 20}
+
+
+def test_without_atheris_the_files_are_damaged_without_its_guidance(monkeypatch, capsys):
+    monkeypatch.setattr(command.importlib.util, "find_spec", lambda name: None)
+    assert command.main(["--reader", "gguf", "--guided", "0.01"]) == 0
+    assert "1000 files" in capsys.readouterr().out
+
+
+def test_a_damaged_file_can_be_shown(capfdbinary):
+    assert command.main(["--reader", "gguf", "--show", "5", "--seed", "2"]) == 0
+    assert capfdbinary.readouterr().out == probe.file_number("gguf", 2, 5)
+
+
+# ---- what was run ----------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_security_says_what_was_recorded():
+    results = json.loads(command.RESULTS.read_text("utf-8"))
+    page = report.SECURITY.read_text("utf-8")
+    assert page == report.rendered(page, results)
+
+
+def test_a_million_files_were_read_by_each_reader_without_a_finding():
+    results = json.loads(command.RESULTS.read_text("utf-8"))
+    assert results["limits"] == {"seconds": probe.SECONDS, "memory": probe.MEMORY}
+    for name in ("gguf-lite", "gguf", "bump"):
+        found = results["mutated"][name]
+        assert found["files"] >= 1_000_000
+        assert found["findings"] == []
+        assert found["worst_seconds"] < probe.SECONDS
+        assert 0 < found["worst_memory"] < probe.MEMORY

@@ -1,0 +1,324 @@
+"""The runtime against PyTorch with the same dequantized weights, against transformers, and against llama.cpp."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from bump_models import SMALL, llama_tensors, write_llama
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from miniquant import MiniquantError
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.formats.bump import BumpType, open_bump, write_bump
+from miniquant.formats.gguf import read_gguf
+from miniquant.models.corpus import load_tokenizer
+from miniquant.models.modelfile import load_any
+from miniquant.models.pretrained import load_pretrained
+from miniquant.models.to_gguf import tokenizer_metadata, write_minigpt
+from miniquant.runtime.arena import BumpAllocator
+from miniquant.runtime.memory import measure
+from miniquant.runtime.runtime import Runtime, arena_plan
+
+PROMPT = "An exception is raised when"
+KINDS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K", "Q6_K"]
+
+
+@pytest.fixture(scope="module")
+def minigpts(tmp_path_factory):
+    """The trained model as a bump file of each type, its token embedding too."""
+    folder = tmp_path_factory.mktemp("minigpts")
+    for kind in KINDS:
+        (folder / kind).mkdir()
+        write_minigpt(folder / f"{kind}.gguf", load_pretrained(), load_tokenizer(), kind)
+        write_bump(folder / f"{kind}.gguf", folder / kind / "weights.bump")
+    return folder
+
+
+def transformers_llama(path, sizes):
+    """``LlamaForCausalLM`` with the weights of a GGUF file, decoded; rope's pairs as transformers wants them."""
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    with read_gguf(path) as file:
+        state = {name: file.tensor(name) for name in file.tensors}
+    biased = "blk.0.attn_q.bias" in state
+    config = LlamaConfig(
+        vocab_size=sizes["vocab"],
+        hidden_size=sizes["embed"],
+        intermediate_size=sizes["inner"],
+        num_hidden_layers=sizes["layers"],
+        num_attention_heads=sizes["heads"],
+        num_key_value_heads=sizes["kv_heads"],
+        max_position_embeddings=sizes["context"],
+        rms_norm_eps=1e-5,
+        tie_word_embeddings="output.weight" not in state,
+        attention_bias=biased,
+        mlp_bias=biased,
+        attn_implementation="eager",
+    )
+    parts = {"attn_q": "self_attn.q_proj", "attn_k": "self_attn.k_proj", "attn_v": "self_attn.v_proj"}
+    parts |= {"attn_output": "self_attn.o_proj", "ffn_gate": "mlp.gate_proj", "ffn_up": "mlp.up_proj"}
+    parts |= {"ffn_down": "mlp.down_proj", "attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+    whole = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
+    found = {}
+    for name, w in state.items():
+        owner, _, kind = name.rpartition(".")
+        if owner in whole:
+            found[f"{whole[owner]}.{kind}"] = w
+            continue
+        _, number, part = owner.split(".")
+        if part in ("attn_q", "attn_k"):  # neighbours there, halves here
+            half = sizes["embed"] // sizes["heads"] // 2
+            w = w.reshape(-1, half, 2, *w.shape[1:]).swapaxes(1, 2).reshape(w.shape)
+        found[f"model.layers.{number}.{parts[part]}.{kind}"] = w
+    model = LlamaForCausalLM(config)
+    loaded = model.load_state_dict({k: torch.from_numpy(np.ascontiguousarray(w)) for k, w in found.items()}, False)
+    assert not loaded.unexpected_keys and set(loaded.missing_keys) <= {"lm_head.weight"}
+    return model.eval()
+
+
+@torch.no_grad()
+def apart(model, runtime, tokens) -> float:
+    """The largest difference of two models' logits over one sequence."""
+    out = model(torch.tensor([tokens]))
+    expected = (out if isinstance(out, torch.Tensor) else out.logits)[0].numpy()
+    return float(np.abs(runtime.logits(tokens) - expected).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_minigpt_s_logits_are_those_of_the_dequantized_model(kind, minigpts):
+    path = minigpts / kind / "weights.bump"
+    with Runtime(path) as runtime:
+        assert all(BumpType[{"F32": "FP32", "F16": "FP16"}.get(kind, kind)] == t.dtype or len(t.shape) == 1
+                   for name, t in runtime.file.tensors.items() if ".W" in name)  # fmt: skip
+        tokens = load_tokenizer().encode(PROMPT).ids
+        tokens += np.random.default_rng(0).integers(0, 1024, 120).tolist()
+        assert apart(load_any(path), runtime, tokens) < 1e-4
+
+
+def test_the_whole_context_is_used_to_its_last_token_and_no_further(minigpts):
+    path = minigpts / "Q4_K" / "weights.bump"
+    tokens = np.random.default_rng(1).integers(0, 1024, 256).tolist()
+    with Runtime(path) as runtime:
+        assert apart(load_any(path), runtime, tokens) < 1e-4
+        with pytest.raises(MiniquantError, match="the context of 256 tokens is full"):
+            runtime.feed(0)
+        runtime.reset()
+        runtime.feed(0)
+    with Runtime(path, context=4) as runtime, pytest.raises(MiniquantError, match="context of 4"):
+        runtime.logits(tokens[:5])
+
+
+@pytest.mark.parametrize("kind", ["F32", "Q8_0", "Q4_K"])
+def test_the_text_is_that_of_the_dequantized_model(kind, minigpts):
+    path = minigpts / kind / "weights.bump"
+    ids = load_tokenizer().encode(PROMPT).ids
+    with Runtime(path) as runtime:
+        assert runtime.greedy(ids, 11) == load_any(path).greedy(ids, 11)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"kinds": {}},
+        {"kinds": {"": "Q8_0"}},
+        {"kinds": {"": "Q4_K"}},
+        {"kinds": {"ffn_down": "Q6_K", "attn_v": "Q6_K", "": "Q4_K"}},
+        {"kinds": {"": "Q4_0"}, "head": True},
+        {"kinds": {"ffn": "F16", "": "BF16"}, "biases": True},
+    ],
+    ids=["F32", "Q8_0", "Q4_K", "mixed", "Q4_0, own head", "biases"],
+)
+def test_a_llama_s_logits_are_those_of_transformers(how, tmp_path):
+    random, extra = np.random.default_rng(7), {}
+    if how.get("head"):
+        extra["output.weight"] = random.normal(0, 0.1, (96, 256)).astype(np.float32)
+    if how.get("biases"):
+        shapes = {"attn_q": 256, "attn_k": 128, "attn_v": 128, "attn_output": 256}
+        shapes |= {"ffn_gate": 512, "ffn_up": 512, "ffn_down": 256}
+        extra |= {
+            f"blk.{i}.{name}.bias": random.normal(0, 0.3, n).astype(np.float32)
+            for i in range(2)
+            for name, n in shapes.items()
+        }
+    write_llama(tmp_path / "m.gguf", SMALL, how["kinds"], extra)
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    tokens = random.integers(0, 96, 60).tolist()
+    with Runtime(tmp_path / "weights.bump") as runtime:
+        assert apart(transformers_llama(tmp_path / "m.gguf", SMALL), runtime, tokens) < 1e-4
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (4, 1), (8, 2)])
+def test_any_grouping_of_key_value_heads_and_any_base_of_rope(heads, tmp_path):
+    sizes = SMALL | {"heads": heads[0], "kv_heads": heads[1], "embed": 64, "inner": 96}
+    write_llama(tmp_path / "m.gguf", sizes)
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    tokens = np.random.default_rng(3).integers(0, 96, 64).tolist()
+    with Runtime(tmp_path / "weights.bump") as runtime:
+        assert apart(transformers_llama(tmp_path / "m.gguf", sizes), runtime, tokens) < 1e-4
+        first = runtime.logits(tokens)
+    write_llama(tmp_path / "m.gguf", sizes, more={"llama.rope.freq_base": 500000.0})
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    with Runtime(tmp_path / "weights.bump") as runtime:
+        assert not np.allclose(runtime.logits(tokens)[1:], first[1:])
+
+
+def test_llama_cpp_gives_the_same_logits_for_both_architectures(tmp_path, minigpts):
+    sizes = SMALL | {"vocab": 1024}
+    write_llama(tmp_path / "m.gguf", sizes, more=tokenizer_metadata(load_tokenizer()))
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
+    with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
+        assert np.abs(runtime.logits(tokens) - other.logits(tokens)).max() < 1e-3
+    with Runtime(minigpts / "F32" / "weights.bump") as runtime, LlamaCpp(minigpts / "F32.gguf") as other:
+        ours, theirs = runtime.logits(tokens), other.logits(tokens)
+        assert np.abs(ours - theirs).max() < 1e-2  # its GELU reads a table of float16
+    with Runtime(minigpts / "Q4_K" / "weights.bump") as runtime, LlamaCpp(minigpts / "Q4_K.gguf") as other:
+        ours, theirs = runtime.logits(tokens), other.logits(tokens)
+        assert np.abs(ours - theirs).max() < 1  # it rounds the activations to 8 bits
+        assert (ours.argmax(1) == theirs.argmax(1)).mean() > 0.8
+
+
+def test_tokens_that_do_not_exist_and_an_empty_beginning_are_refused(minigpts):
+    with Runtime(minigpts / "Q8_0" / "weights.bump") as runtime:
+        for token in (-1, 1024):
+            with pytest.raises(MiniquantError, match="the vocabulary has 1024"):
+                runtime.feed(token)
+        with pytest.raises(MiniquantError, match="no token to go on from"):
+            runtime.greedy([], 1)
+        assert runtime.greedy([5], 0) == []
+
+
+def test_an_odd_head_cannot_be_turned(tmp_path):
+    sizes = dict(embed=6, heads=2, kv_heads=1, inner=3, vocab=3, context=5, layers=1)
+    write_llama(tmp_path / "m.gguf", sizes)
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    with pytest.raises(MiniquantError, match="head_dim must be even"):
+        Runtime(tmp_path / "weights.bump")
+
+
+def test_an_arena_that_a_machine_cannot_give_names_the_remedy_and_a_smaller_context_runs(tmp_path, monkeypatch):
+    write_llama(tmp_path / "m.gguf", SMALL | {"context": 2**32 - 1})
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    with Runtime(tmp_path / "weights.bump", context=8) as runtime:
+        assert len(runtime.greedy([1], 3)) == 3
+
+    def no_memory(_):
+        raise OSError(12, "Cannot allocate memory")
+
+    monkeypatch.setattr(BumpAllocator, "allocate", no_memory)
+    with pytest.raises(MiniquantError, match=r"for the arena of 4294967295 tokens .*; pass a smaller context"):
+        Runtime(tmp_path / "weights.bump")
+
+
+def test_every_buffer_of_the_arena_begins_at_a_multiple_of_64_in_one_allocation(minigpts):
+    with Runtime(minigpts / "Q8_0" / "weights.bump") as runtime:
+        begin = min(a.ctypes.data for a in runtime.arena.values())
+        end = 0
+        for name, (start, stop) in runtime.plan.spans.items():
+            array = runtime.arena[name]
+            assert array.ctypes.data == begin + start and array.nbytes == stop - start
+            assert array.ctypes.data % 64 == 0 and end <= start < end + 64
+            end = stop
+        assert runtime.plan.size == end + -end % 64
+
+
+def test_rows_of_heads_begin_at_multiples_of_64_whatever_the_width_of_a_head():
+    config = open_config(embed=40, heads=4, head_dim=10)
+    plan = arena_plan(config, 5)
+    assert plan.shapes["keys"] == (1, 4, 5, 16) and plan.shapes["scores"] == (4, 1, 16)
+
+
+def open_config(embed, heads, head_dim):
+    from miniquant.formats.bump import BumpConfig
+
+    return BumpConfig("llama", 1, 3, embed, 5, heads, head_dim, heads, 7, 1e-5, 1e4, True)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), max_size=12))
+def test_buffers_of_any_shape_begin_at_multiples_of_64_and_none_touches_another(shapes):
+    plan = BumpAllocator()
+    for number, shape in enumerate(shapes):
+        assert plan.reserve(str(number), *shape) % 64 == 0
+    buffers = plan.allocate()
+    for number, shape in enumerate(shapes):
+        assert buffers[str(number)].shape == tuple(shape) and not buffers[str(number)].any()
+        buffers[str(number)][...] = number
+    assert all((buffer == int(name)).all() for name, buffer in buffers.items())
+    assert all(buffer.ctypes.data % 64 == 0 for buffer in buffers.values() if buffer.size)
+    sizes = sum(4 * int(np.prod(shape)) for shape in shapes)
+    assert sizes <= plan.size <= sizes + 64 * len(shapes) and plan.size % 64 == 0
+
+
+def test_a_name_is_reserved_once():
+    plan = BumpAllocator()
+    plan.reserve("x", 2)
+    with pytest.raises(ValueError, match="'x' is reserved already"):
+        plan.reserve("x", 2)
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory):
+    """A llama of 38 million weights in Q4_K: 21 MB of blocks, 154 MB of float32."""
+    folder = tmp_path_factory.mktemp("large")
+    sizes = dict(embed=1024, heads=8, kv_heads=4, inner=2816, vocab=4096, context=128, layers=3)
+    random = np.random.default_rng(0)
+    from miniquant.formats.gguf import GGMLType, RawTensor
+
+    tensors = {}
+    for name, w in llama_tensors(**(sizes | {"layers": 3})).items():
+        if w.ndim == 2:  # random blocks with small scales: nobody reads the text
+            raw = random.integers(0, 256, (w.shape[0], w.shape[1] // 256, 144), np.uint8)
+            raw[..., :4] = np.array([1e-4, 1e-4], "<f2").view(np.uint8)
+            tensors[name] = RawTensor(raw.reshape(w.shape[0], -1), GGMLType.Q4_K, w.shape)
+    write_llama(folder / "m.gguf", sizes, extra=tensors)
+    write_bump(folder / "m.gguf", folder / "weights.bump")
+    return folder / "weights.bump"
+
+
+def test_generating_takes_the_file_s_size_and_at_most_64_mb_more(large):
+    found = measure(large, n=8)
+    assert found.file == large.stat().st_size > 20e6
+    assert len(found.tokens) == 9
+    assert found.peak <= found.file + 64e6
+    assert found.peak >= 0.8 * found.file  # the pages of the file are counted
+
+
+def test_dequantizing_first_takes_the_float32_weights_on_top(large):
+    with open_bump(large) as file:
+        floats = sum(4 * int(np.prod(t.shape)) for t in file.tensors.values())
+    found = measure(large, "dequantized first", n=2)
+    assert found.peak >= 0.9 * floats > 2 * (found.file + 64e6) - 64e6
+    with pytest.raises(MiniquantError, match="unknown way 'slowly'"):
+        measure(large, "slowly")
+
+
+def test_generating_allocates_nothing_of_a_matrix_s_size(large):
+    code = """
+import sys, tracemalloc
+from miniquant.bump.runtime import Runtime
+with Runtime(sys.argv[1]) as model:
+    model.greedy([0], 1)
+    tracemalloc.start()
+    model.greedy([1], 4)
+    print(tracemalloc.get_traced_memory()[1])
+"""
+    done = subprocess.run([sys.executable, "-c", code, large], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 100_000
+
+
+def test_reading_and_writing_import_neither_numba_nor_torch(minigpts):
+    code = (
+        "import sys, miniquant.formats.bump, miniquant.models.modelfile as m\n"
+        "m.describe(sys.argv[1]); print(sorted(sys.modules))"
+    )
+    path = minigpts / "Q8_0" / "weights.bump"
+    done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
+    loaded = set(json.loads(done.stdout.replace("'", '"')))
+    assert not loaded & {"numba", "torch", "llvmlite"}
