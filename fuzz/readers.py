@@ -61,8 +61,16 @@ def read_fields(path: str) -> None:
 
 
 READERS = {
-    "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("core/reading", "formats/gguf_lite/file", "quantization/packing", "quantization/symmetric")),
-    "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("core/reading", "formats/gguf/read", "formats/gguf/metadata", "formats/gguf/blocks", "formats/gguf/kquants")),
+    "gguf-lite": Reader(
+        read_gguf_lite,
+        seeds.gguf_lite_seeds,
+        ("core/reading", "formats/gguf_lite/file", "quantization/packing", "quantization/symmetric"),
+    ),
+    "gguf": Reader(
+        read_gguf_file,
+        seeds.gguf_seeds,
+        ("core/reading", "formats/gguf/read", "formats/gguf/metadata", "formats/gguf/blocks", "formats/gguf/kquants"),
+    ),
     "bump": Reader(
         bump.read_bump,
         bump.bump_seeds,
@@ -71,6 +79,8 @@ READERS = {
         tuple(bump.BUMP_INJURIES),
     ),
     "viewer": Reader(
-        read_fields, lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(), ("formats/field", "formats/gguf/fields", "formats/bump/fields", "core/reading")
+        read_fields,
+        lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(),
+        ("formats/field", "formats/gguf/fields", "formats/bump/fields", "core/reading"),
     ),
 }
