@@ -41,7 +41,7 @@ class Ggml:
             self.w = {name: torch.from_numpy(file.tensor(gguf_name(name)).copy()) for name in names}
             self.kind = {name: file.tensors[gguf_name(name)].kind for name in names}
             self.minimum = {
-                name: torch.from_numpy(minima(file.raw(gguf_name(name)), self.w[name].shape))
+                name: torch.from_numpy(mins(file.raw(gguf_name(name)), self.w[name].shape))
                 for name, kind in self.kind.items()
                 if kind == GGMLType.Q4_1
             }
@@ -134,7 +134,7 @@ def q8_k(x: Tensor) -> Tensor:
     return torch.where(largest == 0, 0, values * (torch.ones_like(inverse) / inverse)).flatten(-2)
 
 
-def minima(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+def mins(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """The minimum of each block of Q4_1, whose bytes begin with scale and minimum: (out, in / 32) float32."""
     blocks = raw.reshape(shape[0], shape[1] // 32, 20)
     return np.ascontiguousarray(blocks[..., 2:4]).view("<f2")[..., 0].astype(np.float32)

@@ -23,14 +23,15 @@ def test_the_bits_under_each_number_put_together_are_the_official_package_s(pack
         for part in line[15:].split(")")[:-1]:
             bits, _, name = part.strip().partition(" (")
             fields[name] = bits
-    for what, values in zip(("scale", "minimum"), gguf.quants.Q4_K.get_scale_min(packed[None]), strict=True):
+    both = gguf.quants.Q4_K.get_scale_min(packed[None])
+    for what, names, values in zip(("scale", "minimum"), ("scales", "mins"), both, strict=True):
         for j, value in enumerate(values[0].tolist()):
             bits = fields[f"{what} {j}"] if j < 4 else fields[f"{what} {j}, upper 2"] + fields[f"{what} {j}, lower 4"]
             assert int(bits, 2) == value
-        assert text[13 if what == "scale" else 14] == f"{what}s: {' '.join(map(str, values[0]))}"
+        assert text[13 if what == "scale" else 14] == f"{names}: {' '.join(map(str, values[0]))}"
 
 
-def test_the_html_says_the_same_and_tells_scales_from_minimums_without_colour():
+def test_the_html_says_the_same_and_tells_scales_from_mins_without_colour():
     shown = scale_bits(np.arange(12, dtype=np.uint8))
     ET.fromstring(shown.html)
     for what in ("scale", "minimum"):

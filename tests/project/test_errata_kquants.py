@@ -13,7 +13,7 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump.types import BumpType
 from miniquant.formats.gguf import GGMLType, decode
 from miniquant.models.to_gguf import gguf_name, gguf_types, more_bits
-from miniquant.quantization.packing import unpack_scales_and_minimums
+from miniquant.quantization.packing import unpack_scales_and_mins
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def test_rows_10_to_12_each_rule_alone_ruins_a_real_matrix(row, rule, low, high,
 
 
 def test_row_11_our_packing_is_that_of_every_block_of_the_matrix(blocks):
-    scales, minimums = unpack_scales_and_minimums(blocks[:, 4:16])
-    for packed, sc, m in zip(blocks[:, 4:16], scales, minimums, strict=True):
+    scales, mins = unpack_scales_and_mins(blocks[:, 4:16])
+    for packed, sc, m in zip(blocks[:, 4:16], scales, mins, strict=True):
         assert (sc.tolist(), m.tolist()) == six_bit_fields(packed)
 
 

@@ -13,10 +13,10 @@ from miniquant import QuantizationError, pack_nibbles, unpack_nibbles
 from miniquant.quantization.packing import (
     pack_runs,
     pack_scales,
-    pack_scales_and_minimums,
+    pack_scales_and_mins,
     unpack_runs,
     unpack_scales,
-    unpack_scales_and_minimums,
+    unpack_scales_and_mins,
 )
 
 nibble_rows = hnp.arrays(
@@ -123,10 +123,10 @@ def bits(byte):
     return f"{byte:08b}"
 
 
-def test_twelve_bytes_hold_eight_scales_and_eight_minimums_by_hand():
+def test_twelve_bytes_hold_eight_scales_and_eight_mins_by_hand():
     scales = [0b000001, 0b000010, 0b000100, 0b001000, 0b110001, 0b010010, 0b100100, 0b001111]
-    minimums = [0b111111, 0b101010, 0b010101, 0b000000, 0b001000, 0b111000, 0b000111, 0b110110]
-    packed = pack_scales_and_minimums(np.array(scales, np.uint8), np.array(minimums, np.uint8))
+    mins = [0b111111, 0b101010, 0b010101, 0b000000, 0b001000, 0b111000, 0b000111, 0b110110]
+    packed = pack_scales_and_mins(np.array(scales, np.uint8), np.array(mins, np.uint8))
     assert [bits(byte) for byte in packed] == [
         "11" "000001",  # the upper 2 bits of scale 4, scale 0
         "01" "000010",  # scale 5, scale 1
@@ -141,8 +141,8 @@ def test_twelve_bytes_hold_eight_scales_and_eight_minimums_by_hand():
         "0111" "0100",  # of 6
         "0110" "1111",  # of 7
     ]  # fmt: skip
-    back = unpack_scales_and_minimums(packed)
-    assert [found.tolist() for found in back] == [scales, minimums]
+    back = unpack_scales_and_mins(packed)
+    assert [found.tolist() for found in back] == [scales, mins]
 
 
 def test_twelve_bytes_hold_sixteen_scales_by_hand():
@@ -158,10 +158,10 @@ def test_twelve_bytes_hold_sixteen_scales_by_hand():
 
 @given(hnp.arrays(np.uint8, hnp.array_shapes(max_dims=2, max_side=4).map(lambda s: (*s, 16)), elements=six_bits))
 def test_any_six_bits_survive_packing(values):
-    scales, minimums = values[..., :8], values[..., 8:]
-    packed = pack_scales_and_minimums(scales, minimums)
+    scales, mins = values[..., :8], values[..., 8:]
+    packed = pack_scales_and_mins(scales, mins)
     assert packed.shape == (*values.shape[:-1], 12)
-    assert all(map(np.array_equal, unpack_scales_and_minimums(packed), (scales, minimums)))
+    assert all(map(np.array_equal, unpack_scales_and_mins(packed), (scales, mins)))
     assert pack_scales(values).shape == packed.shape
     assert np.array_equal(unpack_scales(pack_scales(values)), values)
 
@@ -169,15 +169,15 @@ def test_any_six_bits_survive_packing(values):
 @given(hnp.arrays(np.uint8, hnp.array_shapes(max_dims=2, max_side=4).map(lambda s: (*s, 12))))
 def test_any_twelve_bytes_survive_unpacking(packed):
     """Twelve bytes are sixteen numbers of 6 bits exactly, so the packing has an inverse both ways."""
-    assert np.array_equal(pack_scales_and_minimums(*unpack_scales_and_minimums(packed)), packed)
+    assert np.array_equal(pack_scales_and_mins(*unpack_scales_and_mins(packed)), packed)
     assert np.array_equal(pack_scales(unpack_scales(packed)), packed)
-    assert max(found.max() for found in unpack_scales_and_minimums(packed)) <= 63
+    assert max(found.max() for found in unpack_scales_and_mins(packed)) <= 63
 
 
 @given(hnp.arrays(np.uint8, (3, 12)))
 def test_scales_unpack_as_the_official_package_unpacks_them(packed):
-    scales, minimums = gguf.quants.Q4_K.get_scale_min(packed)
-    assert all(map(np.array_equal, unpack_scales_and_minimums(packed), (scales, minimums)))
+    scales, mins = gguf.quants.Q4_K.get_scale_min(packed)
+    assert all(map(np.array_equal, unpack_scales_and_mins(packed), (scales, mins)))
 
 
 @layouts
@@ -205,14 +205,14 @@ def test_runs_are_where_a_plain_loop_finds_them(width, run):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: pack_scales_and_minimums(np.full(8, 64, np.uint8), np.zeros(8, np.uint8)), "6 bits hold 0 to 63"),
-        (lambda: pack_scales_and_minimums(np.zeros(8, np.uint8), np.zeros(8, np.int8)), "found int8"),
-        (lambda: pack_scales_and_minimums(np.zeros(7, np.uint8), np.zeros(8, np.uint8)), "expected 8 numbers"),
+        (lambda: pack_scales_and_mins(np.full(8, 64, np.uint8), np.zeros(8, np.uint8)), "6 bits hold 0 to 63"),
+        (lambda: pack_scales_and_mins(np.zeros(8, np.uint8), np.zeros(8, np.int8)), "found int8"),
+        (lambda: pack_scales_and_mins(np.zeros(7, np.uint8), np.zeros(8, np.uint8)), "expected 8 numbers"),
         (lambda: pack_scales(np.zeros(8, np.uint8)), r"expected 16 numbers of uint8, found uint8 of shape \(8,\)"),
         (lambda: pack_scales(np.full(16, 64, np.uint8)), "found 64"),
         (lambda: unpack_scales(np.zeros(11, np.uint8)), "expected 12 bytes"),
-        (lambda: unpack_scales_and_minimums(np.zeros(12, np.int8)), "found int8"),
-        (lambda: unpack_scales_and_minimums(np.uint8(1)), "expected 12 bytes"),
+        (lambda: unpack_scales_and_mins(np.zeros(12, np.int8)), "found int8"),
+        (lambda: unpack_scales_and_mins(np.uint8(1)), "expected 12 bytes"),
         (lambda: pack_runs(np.zeros(6, np.uint8), 4, 4), "do not fill runs of 4 bytes, 2 each"),
         (lambda: pack_runs(np.full(8, 4, np.uint8), 2, 2), "2 bits hold 0 to 3; found 4"),
         (lambda: pack_runs(np.zeros(8), 4, 4), "float64"),

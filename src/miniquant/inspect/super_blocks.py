@@ -1,4 +1,4 @@
-"""The twelve bytes in which Q4_K and Q5_K hold their scales and minimums, bit by bit."""
+"""The twelve bytes in which Q4_K and Q5_K hold their scales and mins, bit by bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from html import escape
 
 import numpy as np
 
-from ..quantization.packing import unpack_scales_and_minimums
+from ..quantization.packing import unpack_scales_and_mins
 from .markup import Picture, box, scroll
 
 _STYLE = """
@@ -35,7 +35,7 @@ def scale_bits(packed: np.ndarray) -> Picture:
     packed = np.asarray(packed)
     if packed.dtype != np.uint8 or packed.shape != (12,):
         raise ValueError(f"expected the 12 bytes of scales (uint8), found {packed.dtype} of shape {packed.shape}")
-    title = "12 bytes: 8 scales and 8 minimums of 6 bits"
+    title = "12 bytes: 8 scales and 8 mins of 6 bits"
     lines, rows = [title], ""
     for at, (byte, places) in enumerate(zip(packed.tolist(), _PLACES)):
         bits, cells, words = f"{byte:08b}", "", []
@@ -50,10 +50,10 @@ def scale_bits(packed: np.ndarray) -> Picture:
     found = [f"{name}: {' '.join(map(str, values))}" for name, values in _found(packed)]
     table = f"<table class='mq-fields mq-mono'><tr><th scope='row'>bit</th>{numbers}</tr>{rows}</table>"
     note = "".join(f"<p>{escape(line)}</p>" for line in found)
-    note += "<p>Solid and blue: scales. Dashed and orange: minimums.</p>"
+    note += "<p>Solid and blue: scales. Dashed and orange: mins.</p>"
     return Picture("\n".join([*lines, *found]), box(title, scroll(title, table) + note, _STYLE))
 
 
 def _found(packed: np.ndarray) -> list[tuple[str, list[int]]]:
-    scales, minimums = unpack_scales_and_minimums(packed)
-    return [("scales", scales.tolist()), ("minimums", minimums.tolist())]
+    scales, mins = unpack_scales_and_mins(packed)
+    return [("scales", scales.tolist()), ("mins", mins.tolist())]

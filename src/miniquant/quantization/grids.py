@@ -3,7 +3,7 @@
 ``x_hat = scale * q + minimum``, with ``q`` an integer from ``low`` to ``high``. A zero point ``z`` is the minimum
 ``-scale * z``. Whoever chooses integers more cleverly than by rounding (GPTQ) needs the grid alone.
 
-Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``) for the scales and minima of its types.
+Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``) for the scales and mins of its types.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def groups_of(shape: tuple[int, ...], grid: Grid) -> tuple[int, int]:
     scale, minimum = grid.scale.shape, grid.minimum.shape
     if len(shape) != 2 or len(scale) != 2 or scale != minimum or scale[0] != shape[0]:
         raise QuantizationError(
-            f"scales of shape {scale} and minima of shape {minimum} do not fit a matrix of shape {shape}"
+            f"scales of shape {scale} and mins of shape {minimum} do not fit a matrix of shape {shape}"
         )
     if scale[1] == 0 or shape[1] % scale[1]:
         raise QuantizationError(f"rows of {shape[1]} weights do not divide into the grid's {scale[1]} groups")

@@ -98,44 +98,44 @@ def unpack_runs(packed: np.ndarray, width: int, run: int) -> np.ndarray:
     return values.reshape(*lead, m * fields)
 
 
-def pack_scales_and_minimums(scales: np.ndarray, minimums: np.ndarray) -> np.ndarray:
-    """Pack 8 scales and 8 minimums of 6 bits each, as Q4_K and Q5_K do.
+def pack_scales_and_mins(scales: np.ndarray, mins: np.ndarray) -> np.ndarray:
+    """Pack 8 scales and 8 mins of 6 bits each, as Q4_K and Q5_K do.
 
-    scales, minimums: (..., 8) uint8, 0 to 63   ->   (..., 12) uint8
+    scales, mins: (..., 8) uint8, 0 to 63   ->   (..., 12) uint8
 
-    Bytes 0 to 3 hold scales 0 to 3, bytes 4 to 7 minimums 0 to 3, in their lower six bits. The later four of each are
+    Bytes 0 to 3 hold scales 0 to 3, bytes 4 to 7 mins 0 to 3, in their lower six bits. The later four of each are
     cut: byte 8 + j holds the lower four bits of scale 4 + j, and above them those of minimum 4 + j; the upper two
     bits lie on top of bytes j (scale) and 4 + j (minimum).
 
     Raises ``QuantizationError`` for numbers that 6 bits cannot hold, or another count of them.
     Source: ``get_scale_min_k4`` in ggml's ``ggml-quants.c``.
 
-    >>> pack_scales_and_minimums(np.arange(8, dtype=np.uint8), np.arange(56, 64, dtype=np.uint8)).tolist()
+    >>> pack_scales_and_mins(np.arange(8, dtype=np.uint8), np.arange(56, 64, dtype=np.uint8)).tolist()
     [0, 1, 2, 3, 248, 249, 250, 251, 196, 213, 230, 247]
     """
-    scales, minimums = _six_bits(scales, 8), _six_bits(minimums, 8)
+    scales, mins = _six_bits(scales, 8), _six_bits(mins, 8)
     early, late = slice(0, 4), slice(4, 8)
     first = scales[..., early] | scales[..., late] >> 4 << 6
-    second = minimums[..., early] | minimums[..., late] >> 4 << 6
-    third = scales[..., late] & 15 | minimums[..., late] << 4
+    second = mins[..., early] | mins[..., late] >> 4 << 6
+    third = scales[..., late] & 15 | mins[..., late] << 4
     return np.concatenate([first, second, third], axis=-1)
 
 
-def unpack_scales_and_minimums(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The inverse of ``pack_scales_and_minimums``.
+def unpack_scales_and_mins(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse of ``pack_scales_and_mins``.
 
-    packed: (..., 12) uint8   ->   scales (..., 8), minimums (..., 8), uint8 of 0 to 63
+    packed: (..., 12) uint8   ->   scales (..., 8), mins (..., 8), uint8 of 0 to 63
 
     Raises ``QuantizationError`` for anything but twelve bytes.
 
-    >>> unpack_scales_and_minimums(np.array([0, 1, 2, 3, 248, 249, 250, 251, 196, 213, 230, 247], np.uint8))[1].tolist()
+    >>> unpack_scales_and_mins(np.array([0, 1, 2, 3, 248, 249, 250, 251, 196, 213, 230, 247], np.uint8))[1].tolist()
     [56, 57, 58, 59, 60, 61, 62, 63]
     """
     packed = _twelve_bytes(packed)
     first, second, third = packed[..., :4], packed[..., 4:8], packed[..., 8:]
     scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4], axis=-1)
-    minimums = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=-1)
-    return scales, minimums
+    mins = np.concatenate([second & 63, third >> 4 | second >> 6 << 4], axis=-1)
+    return scales, mins
 
 
 def pack_scales(scales: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from miniquant.formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf
 from miniquant.formats.gguf.fields import block_fields
 from miniquant.formats.gguf.kquants import K_CODECS
 from miniquant.inspect.hexview import diff, hexview, ribbon, super_block
-from miniquant.quantization.packing import pack_scales_and_minimums
+from miniquant.quantization.packing import pack_scales_and_mins
 
 DETERMINED = settings(deadline=None, derandomize=True, max_examples=60)
 
@@ -296,11 +296,11 @@ def test_the_parts_of_a_super_block_are_named_and_each_byte_is_in_one(kind):
     assert d.value == np.frombuffer(raw.tobytes()[d.start : d.end], "<f2")[0]
 
 
-def test_the_scales_and_minimums_of_q4_k_are_spelled_out():
+def test_the_scales_and_mins_of_q4_k_are_spelled_out():
     raw = np.zeros(144, np.uint8)
-    raw[4:16] = pack_scales_and_minimums(np.arange(8, dtype=np.uint8), np.arange(50, 58, dtype=np.uint8))
+    raw[4:16] = pack_scales_and_mins(np.arange(8, dtype=np.uint8), np.arange(50, 58, dtype=np.uint8))
     scales = next(part for part in block_fields(raw, GGMLType.Q4_K) if part.name == "scales")
-    assert "scales 0 1 2 3 4 5 6 7; minimums 50 51 52 53 54 55 56 57" in scales.explanation
+    assert "scales 0 1 2 3 4 5 6 7; mins 50 51 52 53 54 55 56 57" in scales.explanation
 
 
 @pytest.mark.parametrize("raw", [np.zeros(143, np.uint8), np.zeros((1, 144), np.uint8)])

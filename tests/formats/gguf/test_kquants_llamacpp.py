@@ -79,7 +79,7 @@ def test_llama_cpp_computes_what_pytorch_does_with_the_same_weights(kind, files,
     assert agreement > 0.97
 
 
-def test_the_gates_see_blocks_whose_minimums_are_added(files, windows, tmp_path):
+def test_the_gates_see_blocks_whose_mins_are_added(files, windows, tmp_path):
     """So that they mean something: dmin with the other sign, in one matrix of eighteen."""
     with read_gguf(files["Q4_K"]) as file:
         tensors = {name: RawTensor(file.raw(name), info.kind, info.shape) for name, info in file.tensors.items()}

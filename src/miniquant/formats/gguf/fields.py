@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...quantization.packing import unpack_scales_and_minimums
+from ...quantization.packing import unpack_scales_and_mins
 from ..field import MAGIC_FIELD, Field, _place, _show, _Walk
 from .blocks import CODECS, GGMLType, decode
 from .kquants import PARTS, parts
@@ -34,7 +34,7 @@ LAYOUTS = {  # what one block of a type holds, in its order
     "d and dmin; each weight is d × scale × q - dmin × minimum",
     GGMLType.Q3_K: "hmask, 32 bytes with the third bit of every q; qs, 64 bytes with the lower two; scales, 12 bytes "
     "with 16 of 6 bits; a float16 d; each weight is d × (scale - 32) × (q - 4)",
-    GGMLType.Q4_K: "float16 d and dmin; scales, 12 bytes with 8 scales and 8 minimums of 6 bits; qs, 128 bytes in runs "
+    GGMLType.Q4_K: "float16 d and dmin; scales, 12 bytes with 8 scales and 8 mins of 6 bits; qs, 128 bytes in runs "
     "of 32, whose low halves hold 32 weights and whose high halves the next 32; each weight is d × scale × q - "
     "dmin × minimum",
     GGMLType.Q5_K: "float16 d and dmin; scales, 12 bytes as in Q4_K; qh, 32 bytes with the fifth bit of every q; qs, "
@@ -148,8 +148,8 @@ def block_fields(raw: np.ndarray, kind: GGMLType) -> list[Field]:
         shape = "header" if name.startswith("d") else "scales" if name == "scales" else "values"
         what = _PART[name]
         if name == "scales" and kind in (GGMLType.Q4_K, GGMLType.Q5_K):
-            both = (" ".join(map(str, numbers)) for numbers in unpack_scales_and_minimums(part))
-            what += ": scales {}; minimums {}".format(*both)
+            both = (" ".join(map(str, numbers)) for numbers in unpack_scales_and_mins(part))
+            what += ": scales {}; mins {}".format(*both)
         found.append(Field(name, at, at + len(part), shape, what, part, "<e" if name.startswith("d") else "bytes"))
         at += len(part)
     return found

@@ -16,7 +16,7 @@ def encode_grid(q: np.ndarray, grid: Grid, kind: GGMLType | str) -> np.ndarray:
 
     q: (out, in) integers, kind: Q8_0, Q4_0 or Q4_1   ->   (out, row_bytes) uint8
 
-    Raises ``QuantizationError`` for a grid that the type cannot hold: other groups than of 32, scales or minima that
+    Raises ``QuantizationError`` for a grid that the type cannot hold: other groups than of 32, scales or mins that
     float16 would round, a minimum where the type has none, integers beyond its range.
 
     >>> grid = Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)
@@ -74,5 +74,5 @@ def _check(q: np.ndarray, grid: Grid, kind: GGMLType) -> None:
             wrong = values[~(np.isfinite(values) & (kept == values))][0]
             raise QuantizationError(
                 f"a {what} is {wrong:.9g}, and float16, which a block of {kind.name} stores, would change it; "
-                "round scales and minima to float16 before choosing the integers"
+                "round scales and mins to float16 before choosing the integers"
             )

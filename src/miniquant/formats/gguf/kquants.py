@@ -2,7 +2,7 @@
 
 A super-block is cut into sub-blocks of 16 or 32 weights. Each sub-block has a small integer scale of its own, and in
 Q2_K, Q4_K and Q5_K a small integer minimum; one or two float16 numbers say what those integers are worth. A weight is
-``d · scale · q``, less ``dmin · minimum`` where there are minimums. ``kquants_search`` finds good scales.
+``d · scale · q``, less ``dmin · minimum`` where there are mins. ``kquants_search`` finds good scales.
 
 Source: ggml's ``ggml-quants.c`` (``quantize_row_*_K_ref``, ``dequantize_row_*_K``) and ``ggml-common.h`` (the structs).
 """
@@ -17,10 +17,10 @@ import numpy as np
 from ...quantization.packing import (
     pack_runs,
     pack_scales,
-    pack_scales_and_minimums,
+    pack_scales_and_mins,
     unpack_runs,
     unpack_scales,
-    unpack_scales_and_minimums,
+    unpack_scales_and_mins,
 )
 from .kquants_search import (
     SMALLEST,
@@ -89,15 +89,15 @@ def _decode_q3_k(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
 def _decode_q4_k(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
     p = parts(raw, GGMLType.Q4_K)
     out[...] = unpack_runs(p["qs"], 4, 32)
-    scales, minimums = unpack_scales_and_minimums(p["scales"])
-    _scale(out, _number(p["d"]) * scales, _number(p["dmin"]) * minimums)
+    scales, mins = unpack_scales_and_mins(p["scales"])
+    _scale(out, _number(p["d"]) * scales, _number(p["dmin"]) * mins)
 
 
 def _decode_q5_k(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
     p = parts(raw, GGMLType.Q5_K)
     out[...] = unpack_runs(p["qs"], 4, 32) | unpack_runs(p["qh"], 1, 32) << 4
-    scales, minimums = unpack_scales_and_minimums(p["scales"])
-    _scale(out, _number(p["d"]) * scales, _number(p["dmin"]) * minimums)
+    scales, mins = unpack_scales_and_mins(p["scales"])
+    _scale(out, _number(p["d"]) * scales, _number(p["dmin"]) * mins)
 
 
 def _decode_q6_k(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
@@ -107,23 +107,23 @@ def _decode_q6_k(raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
     _scale(out, _number(p["d"]) * p["scales"].view(np.int8))
 
 
-def _scale(out: np.ndarray, scales: np.ndarray, minimums: np.ndarray | None = None) -> None:
-    """Integers to weights, in place.   out: (blocks, 256)   scales, minimums: (blocks, sub-blocks) float32."""
+def _scale(out: np.ndarray, scales: np.ndarray, mins: np.ndarray | None = None) -> None:
+    """Integers to weights, in place.   out: (blocks, 256)   scales, mins: (blocks, sub-blocks) float32."""
     split = out.reshape(*scales.shape, -1)  # (blocks, sub-blocks, weights)
     split *= scales[..., None]
-    if minimums is not None:
-        split -= minimums[..., None]
+    if mins is not None:
+        split -= mins[..., None]
 
 
 # ---- encoding with a minimum -----------------------------------------------------------------------------------------
 
 
 class _Fit(NamedTuple):
-    """Super-blocks as integers: the weights, and what the scales (and minimums) of the sub-blocks became."""
+    """Super-blocks as integers: the weights, and what the scales (and mins) of the sub-blocks became."""
 
     q: np.ndarray  # (blocks, 256) uint8
     scales: np.ndarray  # (blocks, sub-blocks) uint8
-    minimums: np.ndarray  # (blocks, sub-blocks) uint8
+    mins: np.ndarray  # (blocks, sub-blocks) uint8
     d: np.ndarray  # (blocks, 1) float32
     dmin: np.ndarray  # (blocks, 1) float32
 
@@ -141,10 +141,10 @@ def _fit_with_minimum(
     x = _sub_blocks(w, size)  # (weights, sub-blocks of all)
     found = search_scale_and_minimum(x, importance(x), top, factors, absolute)
     scales, d = _whole(found.scale.reshape(len(w), -1), scale_top)
-    minimums, dmin = _whole(found.minimum.reshape(len(w), -1), scale_top)
+    mins, dmin = _whole(found.minimum.reshape(len(w), -1), scale_top)
     step = (_rounded(d) * scales).reshape(-1)
-    q = np.rint((x + (_rounded(dmin) * minimums).reshape(-1)) / step)
-    return _Fit(_weights(q, found, step, 0, top), scales, minimums, d, dmin)
+    q = np.rint((x + (_rounded(dmin) * mins).reshape(-1)) / step)
+    return _Fit(_weights(q, found, step, 0, top), scales, mins, d, dmin)
 
 
 def _whole(numbers: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -189,7 +189,7 @@ def _size_and_spread(x: np.ndarray) -> np.ndarray:
 def _encode_q2_k(w: np.ndarray, out: np.ndarray) -> None:
     fit = _fit_with_minimum(w, 16, 3, 15, _size, steps(3, -0.5, 15), absolute=True)
     p = parts(out, GGMLType.Q2_K)
-    p["scales"][...] = fit.scales | fit.minimums << 4
+    p["scales"][...] = fit.scales | fit.mins << 4
     p["qs"][...] = pack_runs(fit.q, 2, 32)
     p["d"][...], p["dmin"][...] = _float16(fit.d), _float16(fit.dmin)
 
@@ -198,7 +198,7 @@ def _encode_q4_k(w: np.ndarray, out: np.ndarray) -> None:
     fit = _fit_with_minimum(w, 32, 15, 63, _size_and_spread, steps(15, -1.0, 20))
     p = parts(out, GGMLType.Q4_K)
     p["d"][...], p["dmin"][...] = _float16(fit.d), _float16(fit.dmin)
-    p["scales"][...] = pack_scales_and_minimums(fit.scales, fit.minimums)
+    p["scales"][...] = pack_scales_and_mins(fit.scales, fit.mins)
     p["qs"][...] = pack_runs(fit.q, 4, 32)
 
 
@@ -206,7 +206,7 @@ def _encode_q5_k(w: np.ndarray, out: np.ndarray) -> None:
     fit = _fit_with_minimum(w, 32, 31, 63, _size_and_spread, steps(31, -0.5, 15))
     p = parts(out, GGMLType.Q5_K)
     p["d"][...], p["dmin"][...] = _float16(fit.d), _float16(fit.dmin)
-    p["scales"][...] = pack_scales_and_minimums(fit.scales, fit.minimums)
+    p["scales"][...] = pack_scales_and_mins(fit.scales, fit.mins)
     p["qh"][...] = pack_runs(fit.q >> 4, 1, 32)
     p["qs"][...] = pack_runs(fit.q & 15, 4, 32)
 

@@ -14,17 +14,17 @@ F32 = np.float32
 # ---- k_bits ----------------------------------------------------------------------------------------------------------
 
 
-def k_bits(q_bits: int, scale_bits: int, sub_block: int, minimums: bool, floats: int) -> float:
+def k_bits(q_bits: int, scale_bits: int, sub_block: int, mins: bool, floats: int) -> float:
     """The reference: bits a weight of a super-block of 256."""
-    return q_bits + (1 + minimums) * scale_bits / sub_block + 16 * floats / 256
+    return q_bits + (1 + mins) * scale_bits / sub_block + 16 * floats / 256
 
 
-def k_bits_oracle(q_bits: int, scale_bits: int, sub_block: int, minimums: bool, floats: int) -> float:
+def k_bits_oracle(q_bits: int, scale_bits: int, sub_block: int, mins: bool, floats: int) -> float:
     """Bit by bit: every weight, every sub-block, every float."""
     bits = sum(q_bits for _ in range(256))
     for _ in range(0, 256, sub_block):
         bits += scale_bits
-        if minimums:
+        if mins:
             bits += scale_bits
     for _ in range(floats):
         bits += 16
@@ -65,29 +65,29 @@ K_BITS = Exercise(
     mistakes=(
         Mistake(
             "only the integers",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: float(q_bits),
+            lambda q_bits, scale_bits, sub_block, mins, floats: float(q_bits),
             "The scales take room too.",
-            "Add the bits of the scales, of the minimums and of the floats.",
+            "Add the bits of the scales, of the mins and of the floats.",
             "4 for Q4_K",
         ),
         Mistake(
             "the floats forgotten",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: q_bits + (1 + minimums) * scale_bits / sub_block,
+            lambda q_bits, scale_bits, sub_block, mins, floats: q_bits + (1 + mins) * scale_bits / sub_block,
             "The float16 numbers at the head of the super-block are missing.",
             "Add 16 bits for each of them, shared by 256 weights.",
             "4.375 for Q4_K",
         ),
         Mistake(
-            "the minimums forgotten",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: q_bits + scale_bits / sub_block + floats / 16,
-            "Where there are minimums, every sub-block has one beside its scale.",
-            "Count `scale_bits` twice if `minimums` is true.",
+            "the mins forgotten",
+            lambda q_bits, scale_bits, sub_block, mins, floats: q_bits + scale_bits / sub_block + floats / 16,
+            "Where there are mins, every sub-block has one beside its scale.",
+            "Count `scale_bits` twice if `mins` is true.",
             "right for Q6_K, too few for Q4_K",
         ),
         Mistake(
             "float32 at the head",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: (
-                q_bits + (1 + minimums) * scale_bits / sub_block + floats / 8
+            lambda q_bits, scale_bits, sub_block, mins, floats: (
+                q_bits + (1 + mins) * scale_bits / sub_block + floats / 8
             ),
             "d and dmin were counted with 32 bits, and they are float16.",
             "Count 16 bits for each.",
@@ -95,35 +95,29 @@ K_BITS = Exercise(
         ),
         Mistake(
             "one scale for the super-block",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: (
-                q_bits + (1 + minimums) * scale_bits / 256 + floats / 16
-            ),
+            lambda q_bits, scale_bits, sub_block, mins, floats: q_bits + (1 + mins) * scale_bits / 256 + floats / 16,
             "The small scale was counted once, and every sub-block has its own.",
             "Multiply its bits by `256 // sub_block`.",
             "a little more than 4.1 for Q4_K",
         ),
         Mistake(
             "a scale for every weight",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: (
-                q_bits + (1 + minimums) * float(scale_bits) + floats / 16
-            ),
+            lambda q_bits, scale_bits, sub_block, mins, floats: q_bits + (1 + mins) * float(scale_bits) + floats / 16,
             "The scale's bits were added to every weight, and a sub-block of weights shares them.",
             "Divide them by `sub_block`.",
             "more than 16 for Q4_K",
         ),
         Mistake(
             "bytes instead of bits",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: (
-                k_bits(q_bits, scale_bits, sub_block, minimums, floats) / 8
-            ),
+            lambda q_bits, scale_bits, sub_block, mins, floats: k_bits(q_bits, scale_bits, sub_block, mins, floats) / 8,
             "That is how many bytes a weight takes.",
             "Multiply by 8.",
             "less than 1",
         ),
         Mistake(
             "bits of the whole super-block",
-            lambda q_bits, scale_bits, sub_block, minimums, floats: (
-                256 * k_bits(q_bits, scale_bits, sub_block, minimums, floats)
+            lambda q_bits, scale_bits, sub_block, mins, floats: (
+                256 * k_bits(q_bits, scale_bits, sub_block, mins, floats)
             ),
             "That is what all 256 weights take together.",
             "Divide by 256.",

@@ -312,7 +312,7 @@ DECODE_Q4_K = Exercise(
     hints=(
         "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. The scales are one a row of the "
         "nibbles: `scales[:, None]` has shape (8, 1).",
-        "For one super-block: `w = np.float32(d) * scales[:, None] * q - np.float32(dmin) * minimums[:, None]`, then "
+        "For one super-block: `w = np.float32(d) * scales[:, None] * q - np.float32(dmin) * mins[:, None]`, then "
         "`w.ravel()`; `np.stack` the rows of all super-blocks.",
     ),
     why="this reads the most common type of the models that people run at home.",
@@ -362,7 +362,7 @@ DECODE_Q4_K = Exercise(
         Mistake(
             "no minimum",
             partial(_decode, formula="no minimum"),
-            "The minimums were unpacked and not used.",
+            "The mins were unpacked and not used.",
             "Subtract dmin × minimum.",
             "right where the minimum is 0, no negative weight anywhere else",
         ),

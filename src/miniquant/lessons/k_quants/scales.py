@@ -1,4 +1,4 @@
-"""The exercises of lab 15 on the twelve bytes that hold 8 scales and 8 minimums."""
+"""The exercises of lab 15 on the twelve bytes that hold 8 scales and 8 mins."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...lab.engine import Case, Exercise, Mistake
-from ...quantization.packing import pack_scales_and_minimums, unpack_scales_and_minimums
+from ...quantization.packing import pack_scales_and_mins, unpack_scales_and_mins
 
 # ---- unpack_k_scales -------------------------------------------------------------------------------------------------
 
@@ -17,20 +17,20 @@ class Scales(NamedTuple):
     """What the twelve bytes hold, by name."""
 
     scales: np.ndarray
-    minimums: np.ndarray
+    mins: np.ndarray
 
 
 def unpack_k_scales(packed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The reference: (12,) uint8 -> scales (8,), minimums (8,), uint8."""
-    return unpack_scales_and_minimums(packed)
+    """The reference: (12,) uint8 -> scales (8,), mins (8,), uint8."""
+    return unpack_scales_and_mins(packed)
 
 
 def unpack_oracle(packed: np.ndarray) -> Scales:
     """From the bits as text: where each number's bits stand."""
     bits = [f"{byte:08b}" for byte in packed.tolist()]
     scales = [bits[j][2:] for j in range(4)] + [bits[j][:2] + bits[8 + j][4:] for j in range(4)]
-    minimums = [bits[4 + j][2:] for j in range(4)] + [bits[4 + j][:2] + bits[8 + j][:4] for j in range(4)]
-    return Scales(*(np.array([int(b, 2) for b in found], np.uint8) for found in (scales, minimums)))
+    mins = [bits[4 + j][2:] for j in range(4)] + [bits[4 + j][:2] + bits[8 + j][:4] for j in range(4)]
+    return Scales(*(np.array([int(b, 2) for b in found], np.uint8) for found in (scales, mins)))
 
 
 def _packed_cases(random: np.random.Generator) -> list[Case]:
@@ -65,17 +65,17 @@ def _late_first(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _neighbours(p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Four bits from each of bytes 8 to 11, but two late scales in one byte."""
-    scales, minimums = _unpack(p)
+    scales, mins = _unpack(p)
     low = np.stack([p[8:] & 15, p[8:] >> 4], axis=1).ravel()
-    scales, minimums = scales.copy(), minimums.copy()
-    scales[4:], minimums[4:] = low[:4] | p[:4] >> 6 << 4, low[4:] | p[4:8] >> 6 << 4
-    return scales, minimums
+    scales, mins = scales.copy(), mins.copy()
+    scales[4:], mins[4:] = low[:4] | p[:4] >> 6 << 4, low[4:] | p[4:8] >> 6 << 4
+    return scales, mins
 
 
 UNPACK_K_SCALES = Exercise(
     name="unpack_k_scales",
     lab="15",
-    goal="Take 8 scales and 8 minimums of 6 bits each out of 12 bytes.",
+    goal="Take 8 scales and 8 mins of 6 bits each out of 12 bytes.",
     minutes=9,
     difficulty="core",
     reference=unpack_k_scales,
@@ -84,7 +84,7 @@ UNPACK_K_SCALES = Exercise(
     may_view=True,
     hints=(
         "Cut the bytes into three runs of four: `first, second, third = packed[:4], packed[4:8], packed[8:]`. The "
-        "early scales are `first & 63`, the early minimums `second & 63`.",
+        "early scales are `first & 63`, the early mins `second & 63`.",
         "A late scale is `third & 15 | first >> 6 << 4`, a late minimum `third >> 4 | second >> 6 << 4`; join early "
         "and late with `np.concatenate`.",
     ),
@@ -93,7 +93,7 @@ UNPACK_K_SCALES = Exercise(
         Mistake(
             "two runs of six bytes",
             two_runs,
-            "That is how the document has them: one run of bits for the scales, one for the minimums.",
+            "That is how the document has them: one run of bits for the scales, one for the mins.",
             "Take six bits from each of the first eight bytes, and piece the late ones together.",
             "the first scale right, and almost nothing else",
         ),
@@ -108,13 +108,13 @@ UNPACK_K_SCALES = Exercise(
             "the upper bits forgotten",
             partial(_unpack, upper=("none", "none")),
             "The late ones have their lower four bits only.",
-            "Add `first >> 6 << 4` to the scales and `second >> 6 << 4` to the minimums.",
+            "Add `first >> 6 << 4` to the scales and `second >> 6 << 4` to the mins.",
             "late ones of 15 at most",
         ),
         Mistake(
             "upper bits from the wrong byte",
             partial(_unpack, upper=("second", "first")),
-            "The late scales took their upper bits from bytes 4 to 7, where those of the minimums lie.",
+            "The late scales took their upper bits from bytes 4 to 7, where those of the mins lie.",
             "Those of the scales lie on top of the early scales, bytes 0 to 3.",
             "late ones that are wrong by 16, 32 or 48",
         ),
@@ -122,8 +122,8 @@ UNPACK_K_SCALES = Exercise(
             "upper bits of both from the scales",
             partial(_unpack, upper=("first", "first")),
             "Both late ones took their upper bits from bytes 0 to 3.",
-            "Those of the minimums lie in bytes 4 to 7.",
-            "late scales right, late minimums wrong by 16, 32 or 48",
+            "Those of the mins lie in bytes 4 to 7.",
+            "late scales right, late mins wrong by 16, 32 or 48",
         ),
         Mistake(
             "upper bits not moved up",
@@ -150,8 +150,8 @@ UNPACK_K_SCALES = Exercise(
             "nibbles exchanged",
             partial(_unpack, late="exchanged"),
             "The lower half of bytes 8 to 11 belongs to the scale, the upper half to the minimum.",
-            "Use `third & 15` for the scales and `third >> 4` for the minimums.",
-            "early ones right, the lower bits of late scales and minimums exchanged",
+            "Use `third & 15` for the scales and `third >> 4` for the mins.",
+            "early ones right, the lower bits of late scales and mins exchanged",
         ),
         Mistake(
             "neighbours share a byte",
@@ -161,11 +161,11 @@ UNPACK_K_SCALES = Exercise(
             "early ones right, the lower bits of the late ones in another order",
         ),
         Mistake(
-            "minimums first",
+            "mins first",
             lambda p: _unpack(p)[::-1],
             "The two results changed places.",
             "Return the scales first.",
-            "scales and minimums exchanged",
+            "scales and mins exchanged",
         ),
         Mistake(
             "the late ones first",
@@ -180,14 +180,14 @@ UNPACK_K_SCALES = Exercise(
 # ---- pack_k_scales ---------------------------------------------------------------------------------------------------
 
 
-def pack_k_scales(scales: np.ndarray, minimums: np.ndarray) -> np.ndarray:
-    """The reference: scales (8,), minimums (8,), uint8 below 64 -> (12,) uint8."""
-    return pack_scales_and_minimums(scales, minimums)
+def pack_k_scales(scales: np.ndarray, mins: np.ndarray) -> np.ndarray:
+    """The reference: scales (8,), mins (8,), uint8 below 64 -> (12,) uint8."""
+    return pack_scales_and_mins(scales, mins)
 
 
-def pack_oracle(scales: np.ndarray, minimums: np.ndarray) -> np.ndarray:
+def pack_oracle(scales: np.ndarray, mins: np.ndarray) -> np.ndarray:
     """As text: the bits of each byte, put together."""
-    s, m = ([f"{value:06b}" for value in values.tolist()] for values in (scales, minimums))
+    s, m = ([f"{value:06b}" for value in values.tolist()] for values in (scales, mins))
     bits = [s[4 + j][:2] + s[j] for j in range(4)] + [m[4 + j][:2] + m[j] for j in range(4)]
     bits += [m[4 + j][2:] + s[4 + j][2:] for j in range(4)]
     return np.array([int(b, 2) for b in bits], np.uint8)
@@ -221,21 +221,21 @@ def _lower_bits_on_top(s: np.ndarray, m: np.ndarray) -> np.ndarray:
 PACK_K_SCALES = Exercise(
     name="pack_k_scales",
     lab="15",
-    goal="Pack 8 scales and 8 minimums of 6 bits each into 12 bytes: the inverse.",
+    goal="Pack 8 scales and 8 mins of 6 bits each into 12 bytes: the inverse.",
     minutes=6,
     difficulty="core",
     reference=pack_k_scales,
     oracle=pack_oracle,
     cases=_scale_cases,
-    fields=lambda scales, minimums: [
+    fields=lambda scales, mins: [
         ("the early scales", 0, 4),
-        ("the early minimums", 4, 8),
+        ("the early mins", 4, 8),
         ("the late ones", 8, 12),
     ],
     hints=(
         "Go back through `unpack_k_scales`, and ask of each bit of a late scale where it came from.",
-        "`first = scales[:4] | scales[4:] >> 4 << 6`, the second run likewise from the minimums, and "
-        "`third = scales[4:] & 15 | minimums[4:] << 4`; a uint8 drops what is shifted out.",
+        "`first = scales[:4] | scales[4:] >> 4 << 6`, the second run likewise from the mins, and "
+        "`third = scales[4:] & 15 | mins[4:] << 4`; a uint8 drops what is shifted out.",
     ),
     why="what you unpack and pack again is the same, and so is what you pack and unpack: the layout wastes nothing.",
     mistakes=(
@@ -256,8 +256,8 @@ PACK_K_SCALES = Exercise(
         Mistake(
             "upper bits exchanged",
             partial(_pack, top=("m", "s")),
-            "The upper bits of the late minimums went on top of the early scales.",
-            "Scales on scales, minimums on minimums.",
+            "The upper bits of the late mins went on top of the early scales.",
+            "Scales on scales, mins on mins.",
             "bytes 0 to 7 wrong in their upper two bits",
         ),
         Mistake(
@@ -278,7 +278,7 @@ PACK_K_SCALES = Exercise(
             "nibbles exchanged",
             partial(_pack, low="exchanged"),
             "The scale's lower bits belong in the lower half of bytes 8 to 11.",
-            "Shift the minimums, `minimums[4:] << 4`.",
+            "Shift the mins, `mins[4:] << 4`.",
             "bytes 8 to 11 with their two digits exchanged",
         ),
         Mistake(
@@ -290,9 +290,7 @@ PACK_K_SCALES = Exercise(
         ),
         Mistake(
             "the lower four not masked",
-            lambda scales, minimums: np.concatenate(
-                [pack_k_scales(scales, minimums)[:8], scales[4:] | minimums[4:] << 4]
-            ),
+            lambda scales, mins: np.concatenate([pack_k_scales(scales, mins)[:8], scales[4:] | mins[4:] << 4]),
             "A late scale of 16 or more still has its upper bits in the last run, and they fall on the minimum.",
             "Mask with 15 there: `scales[4:] & 15`.",
             "bytes 8 to 11 too large where a late scale is 16 or more",

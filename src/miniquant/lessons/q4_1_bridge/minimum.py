@@ -1,4 +1,4 @@
-"""The exercises of lab 13 on minima: equation (2), and where zero lands once the minimum is a float16."""
+"""The exercises of lab 13 on mins: equation (2), and where zero lands once the minimum is a float16."""
 
 from __future__ import annotations
 
