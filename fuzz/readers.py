@@ -31,9 +31,9 @@ def read_gguf_lite(path: str) -> None:
     with open_gguf_lite(path) as file:
         for name, info in file.tensors.items():
             assert len(file.raw(name)) == info.n_bytes
-            assert file.tensor(name).shape == info.dims
+            assert file.tensor(name).shape == info.shape
             if info.dtype.scheme.startswith("q"):
-                assert file.quantized(name).values.shape == info.dims
+                assert file.quantized(name).values.shape == info.shape
 
 
 def read_gguf_file(path: str) -> None:
@@ -48,7 +48,7 @@ def read_gguf_file(path: str) -> None:
             try:
                 assert file.tensor(name).shape == info.shape
             except QuantizationError:  # a good file, of a type that has no codec here
-                assert info.kind not in CODECS and info.kind not in INTEGERS
+                assert info.dtype not in CODECS and info.dtype not in INTEGERS
 
 
 def read_fields(path: str) -> None:

@@ -39,7 +39,7 @@ class Ggml:
         self.config, self.sums = config, sums
         with read_gguf(path) as file:
             self.w = {name: torch.from_numpy(file.tensor(gguf_name(name)).copy()) for name in names}
-            self.kind = {name: file.tensors[gguf_name(name)].kind for name in names}
+            self.kind = {name: file.tensors[gguf_name(name)].dtype for name in names}
             self.minimum = {
                 name: torch.from_numpy(mins(file.raw(gguf_name(name)), self.w[name].shape))
                 for name, kind in self.kind.items()

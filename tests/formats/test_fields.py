@@ -57,7 +57,7 @@ def test_fields_cover_every_byte_of_every_preset_and_decode_to_what_the_reader_r
     with open_gguf_lite(path) as file:
         for tensor, info in file.tensors.items():
             prefix = f"tensor {tensor!r}: "
-            assert by_name[prefix + "dims"].value == info.dims
+            assert by_name[prefix + "dims"].value == info.shape
             assert by_name[prefix + "dtype"].value == info.dtype
             assert by_name[prefix + "offset"].value == info.offset
             if prefix + "scales" in by_name:

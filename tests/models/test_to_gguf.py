@@ -239,8 +239,8 @@ def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
         for name, w in model.state_dict().items():
             assert torch.equal(w, before[name])
             back, info = torch.from_numpy(file.tensor(gguf_name(name))), file.tensors[gguf_name(name)]
-            assert info.n_bytes == row_bytes(info.kind, w.shape[-1]) * (w.numel() // w.shape[-1])
-            if info.kind == GGMLType.F32:
+            assert info.n_bytes == row_bytes(info.dtype, w.shape[-1]) * (w.numel() // w.shape[-1])
+            if info.dtype == GGMLType.F32:
                 assert torch.equal(back, w)
             else:
                 steps = {"F16": 2**-11, "BF16": 2**-8, "Q8_0": 1 / 127, "Q4_0": 1 / 8, "Q4_1": 1 / 8}

@@ -205,7 +205,8 @@ def test_the_walk_through_bit_packing_runs():
 
 def test_the_hand_made_file_of_the_walk_is_what_struct_spells(tmp_path):
     from miniquant import write_gguf_lite
-    from miniquant.formats.gguf_lite.file import DType, TensorInfo
+    from miniquant.formats.gguf_lite.file import DType
+    from miniquant.formats.tensor import TensorInfo
 
     row = np.tile(np.array([*range(8), *range(0, -8, -1)], np.float32), 4).reshape(1, 64)
     write_gguf_lite(tmp_path / "row", {"w": row}, {"w": "q4_per_group_64"})

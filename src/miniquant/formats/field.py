@@ -20,8 +20,7 @@ import numpy as np
 from ..core.errors import FormatError
 from ..core.reading import MappedFile
 from ..quantization.packing import unpack_nibbles
-from .gguf_lite.file import HEADER, MAGIC, MAX_DIMS, VERSION, DType, n_bytes, open_gguf_lite
-from .gguf_lite.sizes import scale_bytes
+from .gguf_lite.file import HEADER, MAGIC, MAX_DIMS, VERSION, DType, open_gguf_lite
 
 Source = str | os.PathLike[str] | bytes | bytearray | memoryview | MappedFile
 IN_MEMORY = 1 << 26  # a file up to 64 MiB is read, a larger one is mapped
@@ -297,9 +296,9 @@ def _tensors(data: np.ndarray, start: int, infos: list[tuple[str, tuple[int, ...
         fits = isinstance(dtype, DType) and (dtype < DType.Q8_PER_CHANNEL or len(dims) == 2)
         if not fits or start + offset < end or start + offset >= len(data):
             continue
-        scales, size = scale_bytes(dtype, dims), n_bytes(dtype, dims)
+        scales, size = dtype.scale_bytes(dims), dtype.bytes_of(dims)
         per_group = dtype == DType.Q4_PER_GROUP_64
-        each, shape = ("group of 64 in a row", (dims[0], dims[1] // 64)) if per_group else ("row", dims[:1])
+        each, shape = ("group of 64 in a row", dtype.scale_shape(dims)) if per_group else ("row", dims[:1])
         form, what = _VALUES[dtype]
         parts = [
             ("scales", scales, "<f2", f"a float16 scale for each {each}", shape),
@@ -318,7 +317,7 @@ def _check_gguf_lite(path: str | os.PathLike[str]) -> None:
     """Raise what the reader raises on opening the file, or on reading a scale that is not finite."""
     with open_gguf_lite(path) as file:
         for name, info in file.tensors.items():
-            scales = file.raw(name)[: scale_bytes(info.dtype, info.dims)].view("<f2")
+            scales = file.raw(name)[: info.dtype.scale_bytes(info.shape)].view("<f2")
             if not np.isfinite(scales).all():
                 file.quantized(name)
 

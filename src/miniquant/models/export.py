@@ -264,7 +264,7 @@ def verify_gguf(path: Path | str) -> GGUFSummary:
     Raises ``FormatError`` for a malformed file.
     """
     with read_gguf(path) as file:
-        tensors = {n: (info.kind.name, info.shape, info.n_bytes) for n, info in file.tensors.items()}
+        tensors = {n: (info.dtype.name, info.shape, info.n_bytes) for n, info in file.tensors.items()}
         metadata = {k: v if isinstance(v, str | int | float) else list(v[:8]) for k, v in file.metadata.items()}
         return GGUFSummary(3, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
 

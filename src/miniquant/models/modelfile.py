@@ -82,7 +82,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
     with open_any(path) as file:
         if isinstance(file, GGUFLite):
             rows = [
-                TensorRow(i.name, i.dtype.name, i.dims, file.data_start + i.offset, i.n_bytes) for i in _infos(file)
+                TensorRow(i.name, i.dtype.name, i.shape, file.data_start + i.offset, i.n_bytes) for i in _infos(file)
             ]
             architecture = file.metadata.get("architecture", "unknown")
             return Description("gguf-lite", 1, architecture, 1, file.n_bytes, dict(file.metadata), rows)
@@ -90,7 +90,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
             rows = [TensorRow(i.name, i.dtype.name, i.shape, i.offset, i.n_bytes) for i in _infos(file)]
             metadata = {key: value for key, value in file.config._asdict().items() if value is not None}
             return Description("bump", 3, file.config.architecture, 64, file.n_bytes, metadata, rows)
-        rows = [TensorRow(i.name, i.kind.name, i.shape, file.data_start + i.offset, i.n_bytes) for i in _infos(file)]
+        rows = [TensorRow(i.name, i.dtype.name, i.shape, file.data_start + i.offset, i.n_bytes) for i in _infos(file)]
         architecture = str(file.metadata.get("general.architecture", "unknown"))
         metadata = {key: plain(value) for key, value in file.metadata.items()}
         return Description("gguf", 3, architecture, file.alignment, file.n_bytes, metadata, rows)

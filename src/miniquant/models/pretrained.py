@@ -71,18 +71,18 @@ def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
     """
     with open_gguf_lite(path) as file:
         config = config_from_metadata(file.metadata)
-        dims = {name: tuple(info.dims) for name, info in file.tensors.items()}
-    if config.n_layers > len(dims):  # before anything of that size is built
-        raise MiniquantError(f"{os.fsdecode(path)}: {len(dims)} tensors cannot make up {config.n_layers} layers")
+        shapes = {name: info.shape for name, info in file.tensors.items()}
+    if config.n_layers > len(shapes):  # before anything of that size is built
+        raise MiniquantError(f"{os.fsdecode(path)}: {len(shapes)} tensors cannot make up {config.n_layers} layers")
     try:
         with torch.device("meta"):
             expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
     except RuntimeError as error:  # sizes that overflow
         raise MiniquantError(f"{os.fsdecode(path)}: no file holds a model of {config}") from error
-    if dims != expected:
-        wrong = sorted(dims.items() ^ expected.items())[0][0]
+    if shapes != expected:
+        wrong = sorted(shapes.items() ^ expected.items())[0][0]
         raise MiniquantError(
-            f"{os.fsdecode(path)}: tensor {wrong!r} has shape {dims.get(wrong, 'missing')}, "
+            f"{os.fsdecode(path)}: tensor {wrong!r} has shape {shapes.get(wrong, 'missing')}, "
             f"a MiniGPT of this config has {expected.get(wrong, 'no such tensor')}"
         )
     model = MiniGPT(config)

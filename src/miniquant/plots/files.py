@@ -181,8 +181,8 @@ def descriptor_bytes(file: GGUFLite, name: str) -> Figure:
     rows = [
         ("name_len", "u16", data[:2], f"{n} bytes of name follow"),
         ("name", "UTF-8", data[2 : 2 + n], repr(name)),
-        ("n_dims", "u8", data[2 + n : 3 + n], f"{len(info.dims)}"),
-        ("dims", "u32 each", data[3 + n : -9], " × ".join(map(str, info.dims)) or "none: a scalar"),
+        ("n_dims", "u8", data[2 + n : 3 + n], f"{len(info.shape)}"),
+        ("dims", "u32 each", data[3 + n : -9], " × ".join(map(str, info.shape)) or "none: a scalar"),
         ("dtype", "u8", data[-9:-8], f"{info.dtype.value}: {info.dtype.name}"),
         ("offset", "u64", data[-8:], f"{info.offset} bytes into the data section"),
     ]

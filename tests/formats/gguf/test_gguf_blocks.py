@@ -17,7 +17,7 @@ from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, decode, encode
 from miniquant.formats.gguf import blocks as blocks_module
-from miniquant.formats.gguf.blocks import CODECS, row_bytes, tensor_bytes
+from miniquant.formats.gguf.blocks import CODECS, row_bytes
 from miniquant.formats.gguf.kquants import K_CODECS
 
 KINDS = [kind for kind in CODECS if kind not in K_CODECS]
@@ -219,7 +219,7 @@ def test_any_shape_keeps_its_rows(kind, shape, width, seed):
     w = np.random.default_rng(seed).standard_normal((*shape, width * 32)).astype(f32)
     raw = encode(w, kind)
     assert raw.shape == (*shape, row_bytes(kind, width * 32))
-    assert raw.nbytes == tensor_bytes(kind, w.shape)
+    assert raw.nbytes == kind.bytes_of(w.shape)
     assert decode(raw, kind).shape == w.shape
     if w.size:
         assert np.array_equal(raw.reshape(-1), official_encode(w.reshape(-1, width * 32), kind).reshape(-1))

@@ -151,7 +151,7 @@ def test_fields_cover_every_byte_and_decode_to_what_the_reader_reads_for_random_
     by_name = {f.name: f for f in parts}
     with read_gguf(path) as file:
         for name, info in file.tensors.items():
-            assert by_name[f"tensor {name!r}: type"].value == info.kind
+            assert by_name[f"tensor {name!r}: type"].value == info.dtype
             assert by_name[f"tensor {name!r}: offset"].value == info.offset
             if info.shape:
                 assert by_name[f"tensor {name!r}: dims"].value == info.shape[::-1]

@@ -212,7 +212,7 @@ def test_a_file_that_is_read_and_written_again_is_the_same_to_the_byte(path, met
     write_gguf(path, given_to_write(tensors), metadata, alignment)
     copy = path.with_name("copy.gguf")
     with read_gguf(path) as file:
-        raw = {name: RawTensor(file.raw(name), info.kind, info.shape) for name, info in file.tensors.items()}
+        raw = {name: RawTensor(file.raw(name), info.dtype, info.shape) for name, info in file.tensors.items()}
         write_gguf(copy, raw, file.typed(), file.alignment)
     assert copy.read_bytes() == path.read_bytes()
 
@@ -229,7 +229,7 @@ def test_what_is_read_is_what_was_written(path, metadata, tensors):
         assert list(file.tensors) == list(tensors)
         for name, (array, kind) in tensors.items():
             found, info = file.tensor(name), file.tensors[name]
-            assert (info.shape, info.kind.name) == (array.shape, kind)
+            assert (info.shape, info.dtype.name) == (array.shape, kind)
             assert found.shape == array.shape
             if kind in ("F32", "F64") or kind.startswith("I"):
                 assert found.dtype == array.dtype
@@ -284,7 +284,7 @@ def test_we_read_every_file_that_the_official_writer_writes(path, metadata, tens
         assert list(file.tensors) == list(tensors)
         for name, (array, kind) in tensors.items():
             assert file.tensors[name].shape == array.shape
-            assert file.tensors[name].kind.name == kind
+            assert file.tensors[name].dtype.name == kind
             assert file.raw(name).tobytes() == blocks_of(array, kind)
             assert file.tensor(name).shape == array.shape
 
@@ -315,7 +315,7 @@ def test_a_torch_tensor_is_stored_in_its_own_type_to_the_bit(name, path):
     tensor = tensor.requires_grad_() if tensor.is_floating_point() else tensor
     write_gguf(path, {"w": tensor, "turned": tensor.T}, {})
     with read_gguf(path) as file:
-        assert file.tensors["w"].kind.name == {"bfloat16": "BF16"}.get(
+        assert file.tensors["w"].dtype.name == {"bfloat16": "BF16"}.get(
             name, name.upper().replace("FLOAT", "F")
         ).replace("INT", "I")
         plain_tensor = tensor.detach()
@@ -348,7 +348,7 @@ def test_a_type_may_be_named_or_given_and_a_numpy_scalar_is_a_tensor_without_dim
     w = np.ones((2, 32), np.float32)
     write_gguf(path, {"a": (w, "q4_0"), "b": (w, GGMLType.Q4_0), "c": np.float64(0.1), "d": np.array(3)}, {})
     with read_gguf(path) as file:
-        assert [info.kind.name for info in file.tensors.values()] == ["Q4_0", "Q4_0", "F64", "I64"]
+        assert [info.dtype.name for info in file.tensors.values()] == ["Q4_0", "Q4_0", "F64", "I64"]
         assert (file.tensor("c").shape, file.tensor("c")[()], file.tensor("d")[()]) == ((), 0.1, 3)
 
 

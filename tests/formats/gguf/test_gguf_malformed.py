@@ -42,7 +42,7 @@ def read_tensors(file: GGUFFile) -> Iterator[tuple[str, np.ndarray]]:
     for name, info in file.tensors.items():
         raw = file.raw(name)
         assert len(raw) == info.n_bytes
-        if info.kind in CODECS or info.kind in INTEGERS:
+        if info.dtype in CODECS or info.dtype in INTEGERS:
             w = file.tensor(name)
             assert w.shape == info.shape
             yield name, w

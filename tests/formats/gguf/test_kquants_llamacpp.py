@@ -82,11 +82,11 @@ def test_llama_cpp_computes_what_pytorch_does_with_the_same_weights(kind, files,
 def test_the_gates_see_blocks_whose_mins_are_added(files, windows, tmp_path):
     """So that they mean something: dmin with the other sign, in one matrix of eighteen."""
     with read_gguf(files["Q4_K"]) as file:
-        tensors = {name: RawTensor(file.raw(name), info.kind, info.shape) for name, info in file.tensors.items()}
+        tensors = {name: RawTensor(file.raw(name), info.dtype, info.shape) for name, info in file.tensors.items()}
         raw = np.array(file.raw("blk.0.ffn_up.weight")).reshape(-1, GGMLType.Q4_K.n_bytes)
         raw[:, 3] ^= 0x80
         info = file.tensors["blk.0.ffn_up.weight"]
-        tensors["blk.0.ffn_up.weight"] = RawTensor(raw.reshape(-1), info.kind, info.shape)
+        tensors["blk.0.ffn_up.weight"] = RawTensor(raw.reshape(-1), info.dtype, info.shape)
         write_gguf(tmp_path / "wrong.gguf", tensors, file.typed())
     with LlamaCpp(tmp_path / "wrong.gguf") as wrong, LlamaCpp(files["Q4_K"]) as right:
         tokens = windows[0][:-1].tolist()

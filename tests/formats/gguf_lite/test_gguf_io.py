@@ -41,7 +41,7 @@ def test_the_reader_reads_the_toy_file_as_worked_out_by_hand(path):
     assert [tuple(w.shape) for w in weights.values()] == [(3,), (2, 1), (3, 4), (1, 128), ()]
     with open_gguf_lite(path) as file:
         assert file.metadata == {"dims_order": "out,in", "group_size": "64", "name": "toy é"}
-        assert [(i.name, i.dims, i.dtype, i.offset, i.n_bytes) for i in file.tensors.values()] == [
+        assert [(i.name, i.shape, i.dtype, i.offset, i.n_bytes) for i in file.tensors.values()] == [
             ("bias", (3,), DType.F32, 0, 12),
             ("half", (2, 1), DType.F16, 12, 4),
             ("eight", (3, 4), DType.Q8_PER_CHANNEL, 16, 18),
@@ -120,7 +120,7 @@ def test_the_independent_parser_agrees_with_the_reader_for_every_preset(name, pa
         assert file.metadata == metadata
         assert list(file.tensors) == list(tensors) == list(model.state_dict())
         for key, (dims, dtype, weights) in tensors.items():
-            assert (file.tensors[key].dims, file.tensors[key].dtype) == (dims, dtype)
+            assert (file.tensors[key].shape, file.tensors[key].dtype) == (dims, dtype)
             assert same_bits(weights, file.tensor(key))
 
 

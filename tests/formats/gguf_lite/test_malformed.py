@@ -27,9 +27,9 @@ def read_everything(path) -> dict[str, np.ndarray]:
         for name, info in file.tensors.items():
             raw = file.raw(name)
             assert len(raw) == info.n_bytes
-            assert weights[name].shape == info.dims
+            assert weights[name].shape == info.shape
             if info.dtype.scheme.startswith("q"):
-                assert file.quantized(name).values.shape == info.dims
+                assert file.quantized(name).values.shape == info.shape
     return weights
 
 

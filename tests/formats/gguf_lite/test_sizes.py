@@ -10,7 +10,7 @@ import torch
 from malformations import F32, Q8, assemble, descriptor
 
 from miniquant import PRESETS, DType, FormatError, open_gguf_lite, preset, write_gguf_lite
-from miniquant.formats.gguf_lite.sizes import file_sizes, human, scale_bytes, torch_save_size
+from miniquant.formats.gguf_lite.sizes import file_sizes, human, torch_save_size
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig
 from miniquant.quantization.schemes import role_of
 
@@ -99,10 +99,10 @@ def test_scale_bytes_are_the_bytes_before_the_values(trained, tmp_path):
             expected = 0
             if info.dtype.scheme.startswith("q"):
                 expected = file.quantized(name).scale.nbytes
-            assert scale_bytes(info.dtype, info.dims) == expected
-    assert scale_bytes(DType.F32, (3, 64)) == scale_bytes(DType.F16, ()) == 0
-    assert scale_bytes(DType.Q8_PER_CHANNEL, (3, 64)) == 6
-    assert scale_bytes(DType.Q4_PER_GROUP_64, (3, 192)) == 18
+            assert info.dtype.scale_bytes(info.shape) == expected
+    assert DType.F32.scale_bytes((3, 64)) == DType.F16.scale_bytes(()) == 0
+    assert DType.Q8_PER_CHANNEL.scale_bytes((3, 64)) == 6
+    assert DType.Q4_PER_GROUP_64.scale_bytes((3, 192)) == 18
 
 
 def test_the_size_to_compare_with_is_that_of_torch_save(trained, tmp_path):

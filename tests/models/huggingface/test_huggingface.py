@@ -238,7 +238,7 @@ def test_the_keys_are_the_official_package_s_and_of_the_types_llamacpp_reads(sav
                 assert file.types[key][0].name == "FLOAT32"
             if type(value) is int:
                 assert file.types[key][0].name == "UINT32"
-        assert all(info.kind in (GGMLType.F32, GGMLType.Q8_0) for info in file.tensors.values())
+        assert all(info.dtype in (GGMLType.F32, GGMLType.Q8_0) for info in file.tensors.values())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -265,7 +265,7 @@ def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind,
     with read_gguf(tmp_path / "folder.gguf") as one, read_gguf(tmp_path / "direct.gguf") as two:
         assert one.tensors.keys() == two.tensors.keys()
         for name in one.tensors:
-            assert one.tensors[name].kind == two.tensors[name].kind
+            assert one.tensors[name].dtype == two.tensors[name].dtype
             assert np.array_equal(one.raw(name), two.raw(name))
         assert two.metadata.keys() - one.metadata.keys() == set()
         assert one.metadata.keys() - two.metadata.keys() <= {"tokenizer.ggml.add_eos_token"}

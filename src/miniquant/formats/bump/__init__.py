@@ -4,7 +4,7 @@ Reading and writing need numpy alone; the runtime compiles its kernels with numb
 """
 
 from .read import BumpFile, open_bump
-from .types import BumpConfig, BumpTensor, BumpType
+from .types import BumpConfig, BumpType
 from .write import write_bump
 
-__all__ = ["BumpConfig", "BumpFile", "BumpTensor", "BumpType", "open_bump", "write_bump"]
+__all__ = ["BumpConfig", "BumpFile", "BumpType", "open_bump", "write_bump"]

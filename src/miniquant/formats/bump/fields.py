@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.errors import FormatError, QuantizationError
 from ..field import MAGIC_FIELD, Field, _Walk
-from ..gguf.fields import GGUFField, _padding, _what
+from ..gguf.fields import GGUFField, _padding
 from ..gguf.read import padded
 from .config import config_path, read_config
 from .read import open_bump
@@ -100,13 +100,13 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
             stop = min(tensor.offset + tensor.n_bytes, len(data))
             if stop <= tensor.offset:
                 return
-            raw, what = data[tensor.offset : stop], _what(tensor.dtype.ggml)
+            raw, what = data[tensor.offset : stop], tensor.dtype.description
             if tensor.name.rpartition(".")[2].startswith("b") and not raw.any():
                 what = "zeros: the place of a bias that the model does not have"
             if stop - tensor.offset < tensor.n_bytes:
                 what += f"; cut short: {stop - tensor.offset} of {tensor.n_bytes} bytes"
             field = f"tensor {tensor.name!r}: data"
-            yield GGUFField(field, tensor.offset, stop, "values", what, raw, tensor.dtype.ggml.name, tensor.shape)
+            yield GGUFField(field, tensor.offset, stop, "values", what, raw, tensor.dtype.blocks.name, tensor.shape)
             end, before = stop, repr(tensor.name)
     except QuantizationError:
         return

@@ -11,6 +11,7 @@ from ...core.errors import FormatError, QuantizationError
 from ...core.reading import MappedFile
 from ..gguf.blocks import decode
 from ..gguf.read import padded
+from ..tensor import TensorInfo
 from .config import config_path, read_config
 from .types import (
     ALIGNMENT,
@@ -21,7 +22,6 @@ from .types import (
     OFFSETS,
     VERSION,
     BumpConfig,
-    BumpTensor,
     BumpType,
     Header,
     aligned,
@@ -43,7 +43,7 @@ def open_bump(path: str | os.PathLike[str]) -> BumpFile:
 class BumpFile(MappedFile):
     """An open bump file, usable in a ``with`` block: one mapping, in which every tensor has its place.
 
-    ``header`` and ``config`` say what model it is, ``tensors`` maps names to ``BumpTensor``. The checksum is that of
+    ``header`` and ``config`` say what model it is, ``tensors`` maps names to ``TensorInfo``. The checksum is that of
     the file as it was read, a piece at a time: the mapping itself is touched only where a tensor is used.
     """
 
@@ -55,14 +55,14 @@ class BumpFile(MappedFile):
         types = self._read_types()
         self.config, checksum = read_config(self.path)
         self._check_config(checksum, len(types))
-        self.tensors: dict[str, BumpTensor] = self._placed(types)
+        self.tensors: dict[str, TensorInfo[BumpType]] = self._placed(types)
         self._check_padding(len(types))
         self._check_sum()
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor decoded: float32 in its shape, a fresh array."""
         info, raw = self._info(name), self.raw(name)
-        w = decode(raw, info.dtype.ggml).reshape(info.shape)
+        w = decode(raw, info.dtype.blocks).reshape(info.shape)
         return w if w.flags.writeable else w.copy()  # F32 is still the file
 
     # -- the parts of the format, in their order
@@ -143,7 +143,7 @@ class BumpFile(MappedFile):
                 HEADER.size,
             )
 
-    def _placed(self, types: list[BumpType]) -> dict[str, BumpTensor]:
+    def _placed(self, types: list[BumpType]) -> dict[str, TensorInfo[BumpType]]:
         found, end = {}, HEADER.size + COUNT.size + len(types)
         listed = list(parts(self.config))
         for index, (part, kind) in enumerate(zip(listed, types)):

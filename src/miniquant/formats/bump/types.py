@@ -19,9 +19,10 @@ from collections.abc import Iterable, Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
-from ..gguf.blocks import tensor_bytes
+from ...core.errors import QuantizationError
 from ..gguf.read import padded
 from ..gguf.types import GGMLType
+from ..tensor import TensorInfo
 
 MAGIC = b"BUMPWGT3"
 VERSION = 3
@@ -53,6 +54,31 @@ class BumpType(IntEnum):
     def ggml(self) -> GGMLType | None:
         """ggml's type of the same blocks; INT8 and INT4 have none, and no description either."""
         return _GGML.get(self)
+
+    @property
+    def blocks(self) -> GGMLType:
+        """``ggml``, for a type that has one. Raises ``QuantizationError`` for INT8 and INT4."""
+        if (found := self.ggml) is None:
+            raise QuantizationError(f"no block is described for bump's type {self.name}")
+        return found
+
+    @property
+    def block(self) -> int:
+        """Weights in a block."""
+        return self.blocks.block
+
+    @property
+    def description(self) -> str:
+        """What the bytes of a tensor hold, in their order."""
+        return self.blocks.description
+
+    def bytes_of(self, shape: tuple[int, ...]) -> int:
+        """The bytes of a tensor of this shape, padding not included.
+
+        >>> BumpType.Q8_0.bytes_of((2, 64))
+        136
+        """
+        return self.blocks.bytes_of(shape)
 
 
 _GGML = {
@@ -144,20 +170,6 @@ class Part(NamedTuple):
     optional: bool = False
 
 
-class BumpTensor(NamedTuple):
-    """A tensor of a file: ``offset`` counts from the file's start, since the whole file is one allocation."""
-
-    name: str
-    dtype: BumpType
-    shape: tuple[int, ...]
-    offset: int
-
-    @property
-    def n_bytes(self) -> int:
-        """The length of its data in bytes, without padding."""
-        return tensor_bytes(self.dtype.ggml, self.shape)
-
-
 def n_parts(architecture: str, layers: int, tied: bool) -> int:
     """How many tensors a file has, without making a list of them.
 
@@ -227,14 +239,14 @@ def _gpt2_layer(config: BumpConfig) -> list[tuple[str, tuple[int, ...], str, int
     ]
 
 
-def places(found: Iterable[Part], types: Iterable[BumpType]) -> Iterator[BumpTensor]:
+def places(found: Iterable[Part], types: Iterable[BumpType]) -> Iterator[TensorInfo[BumpType]]:
     """Where the tensors lie: one after another behind the table of types, each at the next multiple of 64.
 
     Raises ``QuantizationError`` if a row is no whole number of its type's blocks.
     """
-    kinds = list(types)
-    at = HEADER.size + COUNT.size + len(kinds)
-    for part, kind in zip(found, kinds):
-        tensor = BumpTensor(part.name, kind, part.shape, padded(at, ALIGNMENT))
+    dtypes = list(types)
+    at = HEADER.size + COUNT.size + len(dtypes)
+    for part, dtype in zip(found, dtypes):
+        tensor = TensorInfo(part.name, part.shape, dtype, padded(at, ALIGNMENT))
         at = tensor.offset + tensor.n_bytes
         yield tensor

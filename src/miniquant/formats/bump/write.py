@@ -92,14 +92,14 @@ def _checked(file: GGUFFile, source: str, part: Part) -> BumpType:
     expected = (length, *part.shape[1:])
     if info.shape != expected:
         raise _refuse(file, f"{source!r} has shape {info.shape}, expected {expected}")
-    if len(expected) == 1 and info.kind != GGMLType.F32:
-        raise _refuse(file, f"{source!r} is {info.kind.name}; norms and biases are F32 in a bump file")
-    if info.kind not in BUMP_TYPES:
+    if len(expected) == 1 and info.dtype != GGMLType.F32:
+        raise _refuse(file, f"{source!r} is {info.dtype.name}; norms and biases are F32 in a bump file")
+    if info.dtype not in BUMP_TYPES:
         known = ", ".join(kind.name for kind in BUMP_TYPES if kind != GGMLType.Q8_K)  # which no file of weights is in
         raise _refuse(
-            file, f"{source!r} is {info.kind.name}, for which bump has no code; export the GGUF in one of {known}"
+            file, f"{source!r} is {info.dtype.name}, for which bump has no code; export the GGUF in one of {known}"
         )
-    return BUMP_TYPES[info.kind]
+    return BUMP_TYPES[info.dtype]
 
 
 def _refuse(file: GGUFFile, message: str) -> MiniquantError:

@@ -2,7 +2,7 @@
 
 from .blocks import GGMLType, decode, encode
 from .metadata import Typed, ValueType
-from .read import GGUFFile, TensorInfo, read_gguf
+from .read import GGUFFile, read_gguf
 from .write import LazyTensor, RawTensor, write_gguf
 
 __all__ = [
@@ -10,7 +10,6 @@ __all__ = [
     "GGUFFile",
     "LazyTensor",
     "RawTensor",
-    "TensorInfo",
     "Typed",
     "ValueType",
     "decode",

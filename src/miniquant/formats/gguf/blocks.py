@@ -10,7 +10,6 @@ Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``, ``dequantize_row_*``) 
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -33,11 +32,7 @@ def row_bytes(kind: GGMLType, width: int) -> int:
     >>> row_bytes(GGMLType.Q8_0, 64)
     68
     """
-    if width % kind.block:
-        raise QuantizationError(
-            f"{kind.name} stores rows of a multiple of {kind.block} weights, found {width}; store it as F16 or F32"
-        )
-    return width // kind.block * kind.n_bytes
+    return kind.bytes_of((width,))
 
 
 def encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
@@ -303,12 +298,3 @@ CODECS: dict[GGMLType, Codec] = {
     GGMLType.Q4_1: Codec(_encode_q4_1, _decode_q4_1),
     **{kind: Codec(*pair) for kind, pair in K_CODECS.items()},
 }
-
-
-def tensor_bytes(kind: GGMLType, shape: tuple[int, ...]) -> int:
-    """Bytes of a tensor whose last dimension is the row (numpy order); a scalar is a row of one.
-
-    >>> tensor_bytes(GGMLType.Q4_0, (3, 64))
-    108
-    """
-    return math.prod(shape[:-1]) * row_bytes(kind, shape[-1] if shape else 1)

@@ -17,10 +17,11 @@ import numpy as np
 
 from ...quantization.packing import unpack_scales_and_mins
 from ..field import MAGIC_FIELD, Field, _place, _show, _Walk
+from ..tensor import TensorInfo
 from .blocks import CODECS, GGMLType, decode
 from .kquants import PARTS, parts
 from .metadata import NUMPY, StringArray, ValueType
-from .read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, TensorInfo, padded, read_gguf
+from .read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, padded, read_gguf
 
 MAGIC = b"GGUF"
 SHOWN = 6  # elements of an array in its short text
@@ -274,7 +275,7 @@ def _length_of_strings(walk: _GGUFWalk, count: int) -> int:
     return at - walk.at
 
 
-def _info(walk: _GGUFWalk, index: int, infos: list[TensorInfo]) -> Iterator[Field]:
+def _info(walk: _GGUFWalk, index: int, infos: list[TensorInfo[GGMLType]]) -> Iterator[Field]:
     length = walk.take(f"tensor {index}: name: length", 8, "name", "<Q", "how many bytes the name takes")
     yield length
     name = walk.peek(length.value)
@@ -297,7 +298,7 @@ def _info(walk: _GGUFWalk, index: int, infos: list[TensorInfo]) -> Iterator[Fiel
     infos.append(TensorInfo(name, dims[::-1], kind.value, offset.value))
 
 
-def _data(data: np.ndarray, head: int, infos: list[TensorInfo], alignment: int) -> Iterator[Field]:
+def _data(data: np.ndarray, head: int, infos: list[TensorInfo[GGMLType]], alignment: int) -> Iterator[Field]:
     """The padding and the tensors; what overlaps is left out, what the file's end cuts is shortened."""
     zeros = f"zeros up to the next multiple of {alignment}"
     start = padded(head, alignment)
@@ -309,9 +310,9 @@ def _data(data: np.ndarray, head: int, infos: list[TensorInfo], alignment: int) 
             continue
         stop = min(at + info.n_bytes, len(data))
         cut = f"; cut short: {stop - at} of {info.n_bytes} bytes" if stop - at < info.n_bytes else ""
-        what = _what(info.kind) + cut
+        what = info.dtype.description + cut
         yield GGUFField(
-            f"tensor {info.name!r}: data", at, stop, "values", what, data[at:stop], info.kind.name, info.shape
+            f"tensor {info.name!r}: data", at, stop, "values", what, data[at:stop], info.dtype.name, info.shape
         )
         end = padded(stop, alignment)
         yield from _padding(f"padding after {info.name!r}", data, stop, end, zeros)
@@ -323,13 +324,14 @@ def _padding(name: str, data: np.ndarray, start: int, end: int, what: str) -> It
         yield GGUFField(name, start, end, "padding", what, data[start:end])
 
 
-def _impossible(info: TensorInfo) -> bool:
+def _impossible(info: TensorInfo[GGMLType]) -> bool:
     """Whether no tensor has such a shape: dims beyond any file, or rows that are no whole number of blocks."""
     width = info.shape[-1] if info.shape else 1
-    return width % info.kind.block != 0 or math.prod(d for d in info.shape if d) >= 2**60
+    return width % info.dtype.block != 0 or math.prod(d for d in info.shape if d) >= 2**60
 
 
-def _what(kind: GGMLType) -> str:
+def describe_type(kind: GGMLType) -> str:
+    """What the bytes of a tensor of this type hold."""
     if kind.block == 1:
         return f"the values, {kind.name}: {kind.n_bytes} bytes each"
     layout = f": {LAYOUTS[kind]}" if kind in LAYOUTS else ""

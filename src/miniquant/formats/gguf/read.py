@@ -19,12 +19,13 @@ import math
 import os
 import struct
 from array import array
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ...core.reading import MappedFile
-from .blocks import GGMLType, decode, tensor_bytes
+from ..tensor import TensorInfo
+from .blocks import GGMLType, decode
 from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
@@ -36,20 +37,6 @@ MAX_NAME = 63  # bytes, to write; the specification says 64, the loader wants fe
 SMALLEST_PAIR = 8 + 1 + 4 + 1  # a key of one byte and a value of one
 SMALLEST_INFO = 8 + 0 + 4 + 0 + 4 + 8
 INTEGERS = {GGMLType.I8: "<i1", GGMLType.I16: "<i2", GGMLType.I32: "<i4", GGMLType.I64: "<i8", GGMLType.F64: "<f8"}
-
-
-class TensorInfo(NamedTuple):
-    """One tensor's entry: ``shape`` in numpy's order (the file reverses it), ``offset`` from the start of the data."""
-
-    name: str
-    shape: tuple[int, ...]
-    kind: GGMLType
-    offset: int
-
-    @property
-    def n_bytes(self) -> int:
-        """The length of the tensor's data in bytes, without padding."""
-        return tensor_bytes(self.kind, self.shape)
 
 
 def padded(size: int, alignment: int) -> int:
@@ -82,7 +69,7 @@ class GGUFFile(MappedFile):
         self.alignment = ALIGNMENT
         self.metadata: dict[str, Any] = {}
         self.types: dict[str, tuple[ValueType, ValueType | None]] = {}
-        self.tensors: dict[str, TensorInfo] = {}
+        self.tensors: dict[str, TensorInfo[GGMLType]] = {}
         self.spans: dict[str, tuple[int, int]] = {}
         n_tensors, n_pairs = self._read_header()
         position = HEADER.size
@@ -101,9 +88,9 @@ class GGUFFile(MappedFile):
         Raises ``QuantizationError`` for a type that has no codec here.
         """
         info, raw = self._info(name), self.raw(name)
-        if info.kind in INTEGERS:
-            return np.frombuffer(raw, INTEGERS[info.kind]).reshape(info.shape).copy()
-        w = decode(raw, info.kind).reshape(info.shape)
+        if info.dtype in INTEGERS:
+            return np.frombuffer(raw, INTEGERS[info.dtype]).reshape(info.shape).copy()
+        w = decode(raw, info.dtype).reshape(info.shape)
         return w if w.flags.writeable else w.copy()  # F32 is still the file
 
     def typed(self) -> dict[str, Typed]:
@@ -235,21 +222,21 @@ class GGUFFile(MappedFile):
             )
         (code,), at = self._take("<I", at, f"{field}: type")
         try:
-            kind = GGMLType(code)
+            dtype = GGMLType(code)
         except ValueError:
             raise self._error(
                 f"found type {code}, which is none of ggml's (any more)", f"{field}: type", at - 4
             ) from None
-        if dims and dims[0] % kind.block:
+        if dims and dims[0] % dtype.block:
             raise self._error(
-                f"rows of {dims[0]} are no multiple of {kind.name}'s block of {kind.block}", f"{field}: dims", dims_at
+                f"rows of {dims[0]} are no multiple of {dtype.name}'s block of {dtype.block}", f"{field}: dims", dims_at
             )
-        if not dims and kind.block > 1:
-            raise self._error(f"a scalar cannot be of type {kind.name}", f"{field}: n_dims", dims_at - 4)
+        if not dims and dtype.block > 1:
+            raise self._error(f"a scalar cannot be of type {dtype.name}", f"{field}: n_dims", dims_at - 4)
         (offset,), at = self._take("<Q", at, f"{field}: offset")
         if offset % self.alignment:
             raise self._error(f"found {offset}, expected a multiple of {self.alignment}", f"{field}: offset", at - 8)
-        self.tensors[name] = TensorInfo(name, dims[::-1], kind, offset)
+        self.tensors[name] = TensorInfo(name, dims[::-1], dtype, offset)
         self.spans[f"tensor:{name}"] = (start, at)
         return at
 

@@ -5,7 +5,10 @@ Source: ``enum ggml_type`` in ``ggml.h``, and the sizes of the structs in ``ggml
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
+
+from ...core.errors import QuantizationError
 
 
 class GGMLType(IntEnum):
@@ -65,6 +68,28 @@ class GGMLType(IntEnum):
         (4.5, 8.5, 4.5)
         """
         return 8 * self.n_bytes / self.block
+
+    @property
+    def description(self) -> str:
+        """What the bytes of a tensor hold, in their order."""
+        from .fields import describe_type
+
+        return describe_type(self)
+
+    def bytes_of(self, shape: tuple[int, ...]) -> int:
+        """The bytes of a tensor whose last dimension is the row (numpy's order); a scalar is a row of one.
+
+        Raises ``QuantizationError`` if a row is no whole number of blocks.
+
+        >>> GGMLType.Q4_0.bytes_of((3, 64)), GGMLType.Q8_0.bytes_of((64,)), GGMLType.F32.bytes_of(())
+        (108, 68, 4)
+        """
+        width = shape[-1] if shape else 1
+        if width % self.block:
+            raise QuantizationError(
+                f"{self.name} stores rows of a multiple of {self.block} weights, found {width}; store it as F16 or F32"
+            )
+        return math.prod(shape[:-1]) * (width // self.block) * self.n_bytes
 
 
 _SIZES = {  # type -> (weights, bytes) of a block

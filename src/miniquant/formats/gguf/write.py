@@ -16,9 +16,10 @@ import numpy as np
 from ...core.arrays import is_torch
 from ...core.errors import QuantizationError, SchemeError
 from ...core.files import atomic_write
-from .blocks import CHUNK, CODECS, GGMLType, decode, encode, tensor_bytes
+from ..tensor import TensorInfo
+from .blocks import CHUNK, CODECS, GGMLType, decode, encode
 from .metadata import Typed, ValueType, encode_metadata, encode_string
-from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, TensorInfo, padded
+from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
 
 PIECE = 2**21  # weights encoded at once, at most: 8 MB of float32
 _NUMBERS = set(map(int, GGMLType))
@@ -31,7 +32,7 @@ class RawTensor(NamedTuple):
     """A tensor that is encoded already: its blocks, its type, and its shape as numpy has it."""
 
     raw: np.ndarray
-    kind: GGMLType
+    dtype: GGMLType
     shape: tuple[int, ...]
 
 
@@ -63,11 +64,11 @@ def write_gguf(
     block = encode_metadata(pairs)
     sources = {name: _source(name, value) for name, value in tensors.items()}
     infos, offset = [], 0
-    for name, (_, kind, shape) in sources.items():
-        info = TensorInfo(name, shape, kind, offset)
+    for name, (_, dtype, shape) in sources.items():
+        info = TensorInfo(name, shape, dtype, offset)
         infos.append(info)
         offset += padded(info.n_bytes, alignment)
-    head = HEADER.pack(MAGIC, VERSION, len(infos), len(pairs)) + block + b"".join(map(_encode_info, infos))
+    head = HEADER.pack(MAGIC, VERSION, len(infos), len(pairs)) + block + b"".join(map(encode_info, infos))
     with atomic_write(path) as file:
         file.write(head)
         file.write(bytes(padded(len(head), alignment) - len(head)))
@@ -96,66 +97,67 @@ def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
     if not 1 <= length <= MAX_NAME or "\0" in name:
         raise SchemeError(f"the tensor name {name!r} is not text of 1 to {MAX_NAME} bytes, which llama.cpp takes")
     if isinstance(value, RawTensor):
-        data, kind, shape = _raw(name, value)
+        data, dtype, shape = _raw(name, value)
     else:
         data, asked = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
         data = np.asarray(data) if isinstance(data, np.generic) else data
         if not is_torch(data) and not isinstance(data, np.ndarray | LazyTensor):
             raise SchemeError(f"{name!r} is a {type(data).__name__}; pass an array, (array, type) or a RawTensor")
-        dtype = getattr(data.dtype, "name", str(data.dtype)).removeprefix("torch.")
-        if isinstance(data, LazyTensor) and dtype not in ("float32", "float16", "bfloat16"):
-            raise SchemeError(f"{name!r}: a LazyTensor is float32, float16 or bfloat16, found {dtype}")
-        kind, shape = _kind(name, dtype, asked), tuple(data.shape)
+        held = getattr(data.dtype, "name", str(data.dtype)).removeprefix("torch.")
+        if isinstance(data, LazyTensor) and held not in ("float32", "float16", "bfloat16"):
+            raise SchemeError(f"{name!r}: a LazyTensor is float32, float16 or bfloat16, found {held}")
+        dtype, shape = _dtype_of(name, held, asked), tuple(data.shape)
     if len(shape) > MAX_DIMS:
         raise SchemeError(f"{name!r} has shape {shape}; GGUF holds {MAX_DIMS} dims at most")
-    if not shape and kind == GGMLType.BF16:
+    if not shape and dtype == GGMLType.BF16:
         raise SchemeError(
             f"{name!r} has no dims, and the gguf package cannot read a BF16 tensor of none; store it as F32"
         )
     try:
-        size = tensor_bytes(kind, shape)
+        size = dtype.bytes_of(shape)
     except QuantizationError as error:
         raise SchemeError(f"{name!r} of shape {shape}: {error}") from None
     if isinstance(value, RawTensor) and data.nbytes != size:
-        raise SchemeError(f"{name!r}: {kind.name} of shape {shape} takes {size} bytes, found {data.nbytes}")
-    return data, kind, shape
+        raise SchemeError(f"{name!r}: {dtype.name} of shape {shape} takes {size} bytes, found {data.nbytes}")
+    return data, dtype, shape
 
 
 def _raw(name: str, value: RawTensor) -> tuple[np.ndarray, GGMLType, tuple[int, ...]]:
-    if value.kind not in _NUMBERS:
-        raise SchemeError(f"{name!r}: {value.kind!r} is no GGMLType")
+    if value.dtype not in _NUMBERS:
+        raise SchemeError(f"{name!r}: {value.dtype!r} is no GGMLType")
     if not isinstance(value.raw, np.ndarray) or value.raw.dtype != np.uint8:
         found = value.raw.dtype if isinstance(value.raw, np.ndarray) else type(value.raw).__name__
         raise SchemeError(f"{name!r}: raw blocks are an array of uint8, found {found}")
     if not all(isinstance(dim, int | np.integer) and dim >= 0 for dim in value.shape):
         raise SchemeError(f"{name!r}: the shape {value.shape!r} is not made of counts")
-    return value.raw, GGMLType(value.kind), tuple(map(int, value.shape))
+    return value.raw, GGMLType(value.dtype), tuple(map(int, value.shape))
 
 
-def _kind(name: str, dtype: str, asked: Any) -> GGMLType:
+def _dtype_of(name: str, held: str, asked: Any) -> GGMLType:
+    """The type to store a tensor as: the one asked for, or its own; ``held`` is numpy's or torch's name of that."""
     if asked is None:
-        if dtype not in _PLAIN:
-            raise SchemeError(f"{name!r} holds {dtype}, which GGUF has no type for; convert it first")
-        return GGMLType[_PLAIN[dtype]]
-    names = [kind.name for kind in CODECS]
+        if held not in _PLAIN:
+            raise SchemeError(f"{name!r} holds {held}, which GGUF has no type for; convert it first")
+        return GGMLType[_PLAIN[held]]
+    names = [k.name for k in CODECS]
     found = asked.name if isinstance(asked, GGMLType) else str(asked).upper()
     if found not in names:
         raise SchemeError(f"{name!r}: no codec for {asked!r}; there are {', '.join(names)}")
-    if "float" not in dtype:
-        raise QuantizationError(f"{name!r} holds {dtype}; {found} encodes floating-point weights")
+    if "float" not in held:
+        raise QuantizationError(f"{name!r} holds {held}; {found} encodes floating-point weights")
     return GGMLType[found]
 
 
-def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
+def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
     """The bytes of one tensor, a piece at a time."""
     if not info.n_bytes:
         return
     if is_torch(data):
         data = data.detach().cpu()
         data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
-    if data.dtype == np.uint8 or info.kind in INTEGERS:  # raw blocks, or numbers that are stored as they are
-        dtype = data.dtype if data.dtype == np.uint8 else INTEGERS[info.kind]
-        yield memoryview(np.ascontiguousarray(data, dtype)).cast("B")
+    if data.dtype == np.uint8 or info.dtype in INTEGERS:  # raw blocks, or numbers that are stored as they are
+        held = data.dtype if data.dtype == np.uint8 else INTEGERS[info.dtype]
+        yield memoryview(np.ascontiguousarray(data, held)).cast("B")
         return
     size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
     rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
@@ -164,8 +166,8 @@ def _encoded(info: TensorInfo, data: Any) -> Iterator[memoryview]:
         given = rows(start, min(start + step, size // width))
         with np.errstate(over="ignore"):
             w = np.ascontiguousarray(given, np.float32)
-        raw = encode(w, info.kind)
-        if info.kind != GGMLType.F32 or given.dtype.itemsize > 4:
+        raw = encode(w, info.dtype)
+        if info.dtype != GGMLType.F32 or given.dtype.itemsize > 4:
             _check_encoded(info, given, raw, start)
         yield memoryview(raw).cast("B")
         del given, w, raw  # before the next piece is read
@@ -175,20 +177,20 @@ def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
     return lambda start, stop: array[start:stop]
 
 
-def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -> None:
+def _check_encoded(info: TensorInfo[GGMLType], w: np.ndarray, raw: np.ndarray, row: int) -> None:
     """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
-    back = decode(raw, info.kind)
+    back = decode(raw, info.dtype)
     lost = ~np.isfinite(back)
-    if info.kind.block == 1:
+    if info.dtype.block == 1:
         lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
     if not lost.any():
         return
-    first = int(lost.argmax()) // info.kind.block * info.kind.block
-    block = w.reshape(-1)[first : first + info.kind.block]
+    first = int(lost.argmax()) // info.dtype.block * info.dtype.block
+    block = w.reshape(-1)[first : first + info.dtype.block]
     finite = np.isfinite(block)
     at = first + int(np.abs(block).argmax() if finite.all() else (~finite).argmax())
-    if info.kind.block == 1:
-        reason = f"{info.kind.name} cannot hold it; store the tensor as {'F32' if w.dtype.itemsize <= 4 else 'F64'}"
+    if info.dtype.block == 1:
+        reason = f"{info.dtype.name} cannot hold it; store the tensor as {'F32' if w.dtype.itemsize <= 4 else 'F64'}"
     elif finite.all():
         reason = "the scale of its block is beyond float16; store the tensor as F32"
     else:
@@ -197,7 +199,8 @@ def _check_encoded(info: TensorInfo, w: np.ndarray, raw: np.ndarray, row: int) -
     raise QuantizationError(f"{info.name!r}: the weight at row {row}, column {column} is {w.flat[at]:g}; {reason}")
 
 
-def _encode_info(info: TensorInfo) -> bytes:
+def encode_info(info: TensorInfo[GGMLType]) -> bytes:
+    """String name, <I n_dims, <{n}Q dims (in first), <I type, <Q offset."""
     dims = info.shape[::-1]  # in first
-    tail = struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, info.kind, info.offset)
+    tail = struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, info.dtype, info.offset)
     return encode_string(info.name) + tail

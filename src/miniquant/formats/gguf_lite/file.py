@@ -17,7 +17,7 @@ import os
 import struct
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ...core.reading import MappedFile
 from ...quantization.packing import pack_nibbles, unpack_nibbles
 from ...quantization.schemes import GROUP_SIZE, SCHEMES, resolve, state_dict_of
 from ...quantization.symmetric import Quantized, floats, integers, multiply, scales
+from ..tensor import TensorInfo
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -37,7 +38,7 @@ VERSION = 1
 HEADER = struct.Struct("<4I")
 SMALLEST_DESCRIPTOR = 2 + 1 + 1 + 0 + 1 + 8  # a name of one byte and no dims
 MAX_DIMS = 64  # the most that a numpy array can have
-MAX_CELLS = 2**60  # dims that multiply to more are a lie; zeros do not excuse the others
+MAX_CELLS = 2**60  # bound on the product of nonzero dims
 
 
 class DType(IntEnum):
@@ -53,39 +54,57 @@ class DType(IntEnum):
         """The name of this dtype in a ``schemes`` dict."""
         return SCHEMES[self]
 
-
-class TensorInfo(NamedTuple):
-    """One descriptor: ``dims`` as PyTorch has them, ``offset`` in bytes from the start of the data section."""
-
-    name: str
-    dims: tuple[int, ...]
-    dtype: DType
-    offset: int
+    @property
+    def block(self) -> int:
+        """A row's length is a multiple of it."""
+        return GROUP_SIZE if self == DType.Q4_PER_GROUP_64 else 1
 
     @property
-    def n_bytes(self) -> int:
-        """The length of the tensor's data in bytes, scales included."""
-        return n_bytes(self.dtype, self.dims)
+    def description(self) -> str:
+        """What the bytes of a tensor hold, in their order."""
+        return _DESCRIPTIONS[self]
+
+    def scale_shape(self, shape: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The shape of a tensor's scales; ``None`` for types without any.
+
+        >>> DType.Q8_PER_CHANNEL.scale_shape((4, 128)), DType.Q4_PER_GROUP_64.scale_shape((4, 128))
+        ((4,), (4, 2))
+        """
+        if self == DType.Q8_PER_CHANNEL:
+            return shape[:1]
+        return (shape[0], shape[1] // GROUP_SIZE) if self == DType.Q4_PER_GROUP_64 else None
+
+    def scale_bytes(self, shape: tuple[int, ...]) -> int:
+        """The bytes of a tensor's float16 scales; 0 for types without any.
+
+        >>> DType.Q8_PER_CHANNEL.scale_bytes((4, 64)), DType.Q4_PER_GROUP_64.scale_bytes((4, 128))
+        (8, 16)
+        """
+        scales = self.scale_shape(shape)
+        return 0 if scales is None else 2 * math.prod(scales)
+
+    def bytes_of(self, shape: tuple[int, ...]) -> int:
+        """The bytes of a tensor in the data section, scales included.
+
+        >>> [dtype.bytes_of((4, 64)) for dtype in DType], DType.F32.bytes_of(())
+        ([1024, 512, 264, 136], 4)
+        """
+        return self.scale_bytes(shape) + math.prod(shape) * _VALUE_BITS[self] // 8
 
 
-def n_bytes(dtype: DType, dims: tuple[int, ...]) -> int:
-    """How many bytes a tensor takes in the data section.
-
-    >>> n_bytes(DType.Q8_PER_CHANNEL, (4, 64)), n_bytes(DType.Q4_PER_GROUP_64, (4, 64)), n_bytes(DType.F32, ())
-    (264, 136, 4)
-    """
-    count = math.prod(dims)
-    if dtype == DType.F32:
-        return 4 * count
-    if dtype == DType.F16:
-        return 2 * count
-    if dtype == DType.Q8_PER_CHANNEL:
-        return 2 * dims[0] + count
-    return 2 * (count // GROUP_SIZE) + count // 2
+_VALUE_BITS = {DType.F32: 32, DType.F16: 16, DType.Q8_PER_CHANNEL: 8, DType.Q4_PER_GROUP_64: 4}
+_DESCRIPTIONS = {
+    DType.F32: "the weights, float32",
+    DType.F16: "the weights, float16",
+    DType.Q8_PER_CHANNEL: "a float16 scale for each row, then 8-bit integers; times its row's scale, each is a weight",
+    DType.Q4_PER_GROUP_64: f"a float16 scale for each group of {GROUP_SIZE} in a row, then 4-bit integers, two a byte, "
+    "low nibble first; times its group's scale, each is a weight",
+}
 
 
-def _n_cells(dims: tuple[int, ...]) -> int:
-    return math.prod(dim for dim in dims if dim)
+def n_cells(shape: tuple[int, ...]) -> int:
+    """The product of the nonzero dims: with a 0 among them, the others may still be too large."""
+    return math.prod(dim for dim in shape if dim)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------
@@ -128,21 +147,21 @@ def write_gguf_lite(
                 raise QuantizationError(f"{info.name!r}: {error}") from None
 
 
-def layout(shapes: Mapping[str, tuple[int, ...]], schemes: Mapping[str, str]) -> list[TensorInfo]:
+def layout(shapes: Mapping[str, tuple[int, ...]], schemes: Mapping[str, str]) -> list[TensorInfo[DType]]:
     """The descriptors of a file: in order, back to back. The sizes follow from the shapes; no weight is touched.
 
     >>> [info.offset for info in layout({"a": (2, 64), "b": (3,)}, {"a": "q4_per_group_64", "b": "f32"})]
     [0, 68]
     """
     infos, offset = [], 0
-    for name, dims in shapes.items():
-        info = TensorInfo(name, dims, DType(SCHEMES.index(schemes[name])), offset)
+    for name, shape in shapes.items():
+        info = TensorInfo(name, shape, DType(SCHEMES.index(schemes[name])), offset)
         infos.append(info)
         offset += info.n_bytes
     return infos
 
 
-def encode_descriptor(info: TensorInfo) -> bytes:
+def encode_descriptor(info: TensorInfo[DType]) -> bytes:
     """<H name_len, name, <B n_dims, <{n}I dims, <B dtype, <Q offset.
 
     >>> encode_descriptor(TensorInfo("w", (2, 3), DType.F16, 8)).hex(" ")
@@ -154,11 +173,11 @@ def encode_descriptor(info: TensorInfo) -> bytes:
         raise SchemeError(f"the parameter name {info.name!r} is not valid Unicode text") from error
     if not 1 <= len(name) <= 0xFFFF:
         raise SchemeError(f"the name {info.name[:40]!r} takes {len(name)} bytes of UTF-8; the format holds 1 to 65535")
-    if len(info.dims) > MAX_DIMS:
-        raise SchemeError(f"{info.name!r} has {len(info.dims)} dims; an array has {MAX_DIMS} at most")
-    if any(dim > 0xFFFFFFFF for dim in info.dims) or _n_cells(info.dims) >= MAX_CELLS:
-        raise SchemeError(f"{info.name!r} has shape {info.dims}; dims stay below 2**32, and their product below 2**60")
-    dims = struct.pack(f"<B{len(info.dims)}I", len(info.dims), *info.dims)
+    if len(info.shape) > MAX_DIMS:
+        raise SchemeError(f"{info.name!r} has {len(info.shape)} dims; an array has {MAX_DIMS} at most")
+    if any(dim > 0xFFFFFFFF for dim in info.shape) or n_cells(info.shape) >= MAX_CELLS:
+        raise SchemeError(f"{info.name!r} has shape {info.shape}; dims stay below 2**32, and their product below 2**60")
+    dims = struct.pack(f"<B{len(info.shape)}I", len(info.shape), *info.shape)
     return struct.pack("<H", len(name)) + name + dims + struct.pack("<BQ", info.dtype, info.offset)
 
 
@@ -203,14 +222,14 @@ def encode_tensor(w: np.ndarray, dtype: DType) -> Iterator[memoryview | bytes]:
         yield (values if bits == 8 else pack_nibbles(values)).tobytes()
 
 
-def _encode_chosen(infos: list[TensorInfo], chosen: Mapping[str, Quantized]) -> dict[str, bytes]:
+def _encode_chosen(infos: list[TensorInfo[DType]], chosen: Mapping[str, Quantized]) -> dict[str, bytes]:
     """The bytes of tensors whose integers and scales exist already, after a look at whether the format holds them."""
     known, ready = {info.name: info for info in infos}, {}
     for name, (values, scale) in chosen.items():
         if name not in known or known[name].dtype not in (DType.Q8_PER_CHANNEL, DType.Q4_PER_GROUP_64):
             raise SchemeError(f"integers are given for {name!r}, which is no quantized tensor of this file")
-        (out, width), eight = known[name].dims, known[name].dtype == DType.Q8_PER_CHANNEL
-        wanted = (out,) if eight else (out, width // GROUP_SIZE)
+        (out, width), eight = known[name].shape, known[name].dtype == DType.Q8_PER_CHANNEL
+        wanted = known[name].dtype.scale_shape(known[name].shape)
         q, scale = to_numpy(values, np.int8), to_numpy(scale, np.float16)
         if q.shape != (out, width) or scale.shape != wanted:
             raise SchemeError(
@@ -271,7 +290,7 @@ class GGUFLite(MappedFile):
         super().__init__(path, HEADER.size)
         n_tensors, position = self._read_header()
         self.metadata = self._read_metadata(HEADER.size, position)
-        self.tensors: dict[str, TensorInfo] = {}
+        self.tensors: dict[str, TensorInfo[DType]] = {}
         self.spans: dict[str, tuple[int, int]] = {}
         for index in range(n_tensors):
             info, end = self._read_descriptor(index, position)
@@ -291,15 +310,15 @@ class GGUFLite(MappedFile):
         return Quantized(unpack_nibbles(stored) if stored.dtype == np.uint8 else stored, scale)
 
     def tensor(self, name: str) -> np.ndarray:
-        """A tensor dequantized: ``info.dims`` float32, a fresh array."""
+        """A tensor dequantized: ``info.shape`` float32, a fresh array."""
         info = self._info(name)
         if info.dtype in (DType.F32, DType.F16):
             kind = "<f4" if info.dtype == DType.F32 else "<f2"
-            return np.frombuffer(self.raw(name), kind).reshape(info.dims).astype(np.float32)
+            return np.frombuffer(self.raw(name), kind).reshape(info.shape).astype(np.float32)
         stored, scale = self._stored(name)
         columns = scale if scale.ndim == 2 else scale[:, None]
-        w = np.empty(info.dims, np.float32)
-        for rows in row_chunks(info.dims):
+        w = np.empty(info.shape, np.float32)
+        for rows in row_chunks(info.shape):
             values = unpack_nibbles(stored[rows]) if stored.dtype == np.uint8 else stored[rows]
             multiply(values, columns[rows], out=w[rows])
         return w
@@ -309,10 +328,9 @@ class GGUFLite(MappedFile):
         info, raw = self._info(name), self.raw(name)
         if info.dtype in (DType.F32, DType.F16):
             raise SchemeError(f"{name!r} is stored as {info.dtype.scheme}; it has no integers and no scales")
-        out, width = info.dims
+        out, width = info.shape
         per_group = info.dtype == DType.Q4_PER_GROUP_64
-        shape = (out, width // GROUP_SIZE) if per_group else (out,)
-        split = 2 * math.prod(shape)
+        shape, split = info.dtype.scale_shape(info.shape), info.dtype.scale_bytes(info.shape)
         scale = np.frombuffer(raw[:split], "<f2").reshape(shape)
         if not np.isfinite(scale).all():
             at = int(np.argmin(np.isfinite(scale)))
@@ -358,7 +376,7 @@ class GGUFLite(MappedFile):
             at += len(line.encode()) + 1
         return metadata
 
-    def _read_descriptor(self, index: int, start: int) -> tuple[TensorInfo, int]:
+    def _read_descriptor(self, index: int, start: int) -> tuple[TensorInfo[DType], int]:
         part = f"descriptor {index}"
         (name_len,), at = self._take("<H", start, f"{part}: name_len")
         if name_len == 0:
@@ -374,7 +392,7 @@ class GGUFLite(MappedFile):
             raise self._error(f"found {n_dims} dims, an array has {MAX_DIMS} at most", f"{part}: n_dims", at - 1)
         dims_at = at
         dims, at = self._take(f"<{n_dims}I", at, f"{part}: dims")
-        if _n_cells(dims) >= MAX_CELLS:
+        if n_cells(dims) >= MAX_CELLS:
             raise self._error(f"the dims {dims} multiply to more than any file holds", f"{part}: dims", dims_at)
         (code,), at = self._take("<B", at, f"{part}: dtype")
         if code >= len(DType):

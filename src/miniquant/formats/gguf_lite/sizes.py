@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...quantization.schemes import role_of
-from .file import HEADER, DType, GGUFLite, open_gguf_lite
+from .file import HEADER, GGUFLite, open_gguf_lite
 
 PLURALS = {
     "weight": "weights",
@@ -41,17 +41,6 @@ class FileSizes:
         return self.by_part["header"] + self.by_part["metadata"] + self.by_part["descriptors"]
 
 
-def scale_bytes(dtype: DType, dims: tuple[int, ...]) -> int:
-    """The bytes of a tensor's float16 scales; 0 for types without any.
-
-    >>> scale_bytes(DType.Q8_PER_CHANNEL, (4, 64)), scale_bytes(DType.Q4_PER_GROUP_64, (4, 128))
-    (8, 16)
-    """
-    if dtype == DType.Q8_PER_CHANNEL:
-        return 2 * dims[0]
-    return 2 * dims[0] * (dims[1] // 64) if dtype == DType.Q4_PER_GROUP_64 else 0
-
-
 def file_sizes(path: str | os.PathLike[str]) -> FileSizes:
     """Account for every byte of a GGUF-lite file. Raises ``FormatError`` for a malformed one."""
     with open_gguf_lite(path) as file:
@@ -71,7 +60,7 @@ def _account(file: GGUFLite) -> FileSizes:
     by_dtype: Counter[str] = Counter()
     by_role: Counter[str] = Counter()
     for info in file.tensors.values():
-        scales = scale_bytes(info.dtype, info.dims)
+        scales = info.dtype.scale_bytes(info.shape)
         by_dtype[info.dtype.name] += info.n_bytes - scales
         by_role[PLURALS[role_of(info.name)]] += info.n_bytes - scales
         by_dtype["scales (F16)"] += scales

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...formats.gguf import read, write
 from ...formats.gguf.blocks import GGMLType
+from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields
 from ...lab.engine import Case, Exercise, Mistake
 from ..writer.container import by_digits
@@ -19,7 +20,7 @@ from ..writer.container import by_digits
 
 def tensor_info(name: str, shape: tuple, type_code: int, offset: int) -> bytes:
     """The reference: name, shape in PyTorch's order, type and offset -> the tensor's info."""
-    return write._encode_info(read.TensorInfo(name, tuple(shape), GGMLType(type_code), offset))
+    return write.encode_info(TensorInfo(name, tuple(shape), GGMLType(type_code), offset))
 
 
 def info_oracle(name: str, shape: tuple, type_code: int, offset: int) -> bytes:

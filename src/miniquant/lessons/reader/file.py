@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError
-from ...formats.gguf_lite.file import DType, n_bytes
+from ...formats.gguf_lite.file import DType
 from ...lab.engine import Case, Exercise, Mistake
 from ..writer.container import header_oracle
 from ..writer.descriptor import descriptor_oracle
@@ -43,7 +43,7 @@ def read_file(path: str | os.PathLike[str]) -> dict:
         if name in descriptors:
             raise FormatError(f"the name {name!r} stands twice", field="descriptor: name")
         descriptors[name] = rest
-    places = {name: (offset, n_bytes(DType(dtype), dims)) for name, (dims, dtype, offset) in descriptors.items()}
+    places = {name: (offset, DType(dtype).bytes_of(dims)) for name, (dims, dtype, offset) in descriptors.items()}
     check_bounds(places, len(data) - position)
     tensors = {}
     for name, (dims, dtype, offset) in descriptors.items():

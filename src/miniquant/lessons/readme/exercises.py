@@ -7,8 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...formats.gguf_lite.file import DType, n_bytes
-from ...formats.gguf_lite.sizes import scale_bytes
+from ...formats.gguf_lite.file import DType
 from ...lab.engine import Case, Exercise
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
@@ -188,9 +187,9 @@ def what_costs(shapes: Shapes, schemes: dict[str, str], overhead: int) -> dict[s
     costs = {"more than 4 bits": 0.0, "scales": 0.0, OVERHEAD: float(overhead)}
     for name, dims in shapes.items():
         dtype = DType(SCHEMES.index(schemes.get(name, "f32")))
-        scales = scale_bytes(dtype, dims)
+        scales = dtype.scale_bytes(dims)
         costs["scales"] += scales
-        costs["more than 4 bits"] += n_bytes(dtype, dims) - scales - math.prod(dims) / 2
+        costs["more than 4 bits"] += dtype.bytes_of(dims) - scales - math.prod(dims) / 2
     return costs
 
 

@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 
-from ...formats.gguf_lite.file import HEADER, DType, TensorInfo, encode_descriptor, encode_metadata, n_bytes
-from ...formats.gguf_lite.sizes import scale_bytes
+from ...formats.gguf_lite.file import HEADER, DType, encode_descriptor, encode_metadata
+from ...formats.tensor import TensorInfo
 from ...lab.engine import Case, Exercise
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
@@ -27,7 +27,7 @@ def _dtype(scheme: str) -> DType:
 
 def tensor_bytes(scheme: str, dims: tuple[int, ...]) -> int:
     """The reference: how many bytes a tensor takes in the data section, its scales included."""
-    return n_bytes(_dtype(scheme), dims)
+    return _dtype(scheme).bytes_of(dims)
 
 
 def _tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
@@ -203,7 +203,7 @@ PARAMETER_SHAPES = Exercise(
 
 def predict_file_size(shapes: Shapes, schemes: dict[str, str], metadata: dict[str, str]) -> int:
     """The reference: the bytes of the whole file; a tensor that ``schemes`` does not name is f32."""
-    data = sum(n_bytes(_dtype(schemes.get(name, "f32")), dims) for name, dims in shapes.items())
+    data = sum(_dtype(schemes.get(name, "f32")).bytes_of(dims) for name, dims in shapes.items())
     return overhead_bytes(shapes, metadata) + data
 
 
@@ -254,8 +254,8 @@ def bytes_by_dtype(shapes: Shapes, schemes: dict[str, str]) -> dict[str, int]:
     total = dict.fromkeys([*SCHEMES, "scales"], 0)
     for name, dims in shapes.items():
         scheme = schemes.get(name, "f32")
-        scales = scale_bytes(_dtype(scheme), dims)
-        total[scheme] += n_bytes(_dtype(scheme), dims) - scales
+        scales = _dtype(scheme).scale_bytes(dims)
+        total[scheme] += _dtype(scheme).bytes_of(dims) - scales
         total["scales"] += scales
     return total
 

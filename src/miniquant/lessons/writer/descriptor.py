@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...formats.gguf_lite import file as gguf_io
+from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields, one_after_another
 from ...lab.engine import Case, Exercise, Mistake
 from .container import by_digits
@@ -17,7 +18,7 @@ from .container import by_digits
 
 def descriptor_bytes(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
     """The reference: one tensor's name, shape, dtype code and offset -> its descriptor."""
-    return gguf_io.encode_descriptor(gguf_io.TensorInfo(name, tuple(dims), gguf_io.DType(dtype), offset))
+    return gguf_io.encode_descriptor(TensorInfo(name, tuple(dims), gguf_io.DType(dtype), offset))
 
 
 def descriptor_oracle(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
