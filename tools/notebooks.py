@@ -2,13 +2,14 @@
 
 ``solutions/NN-name.ipynb`` is the only source. In it,
   * ``### BEGIN SOLUTION`` / ``### END SOLUTION`` mark what a student writes;
-  * a Markdown cell with the metadata ``{"miniquant": {"exercise": NAME, "part": "goal" | "help"}}`` is filled in from
-    the exercise's own catalogue, so its hints and diagnoses stand in one place.
+  * a cell with the metadata ``{"miniquant": {"exercise": NAME, "part": "goal" | "stub" | "check" | "help"}}`` is filled
+    in from the exercise's lesson, so its solution, hints and diagnoses stand in one place.
 ``notebooks/NN-name.ipynb`` is the same without the solutions. Both are executed and their outputs stored.
 
-    python tools/notebooks.py [--check] [LAB ...]
+    python tools/notebooks.py [--check | --keep-outputs] [LAB ...]
 
 With ``--check`` nothing is executed or written: it fails if a stored notebook differs from what would be derived.
+With ``--keep-outputs`` nothing is executed: the stored outputs stay, for changes that cannot alter them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ import argparse
 import copy
 import json
 import os
-import re
 import sys
 from pathlib import Path
 
@@ -26,8 +26,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from miniquant.lab.authoring.blocks import goal_block, help_block
-from miniquant.lab.engine import find
+from miniquant.lab import find
+from miniquant.lab.authoring.cells import exercise_of, grading_metadata, source_of
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS, NOTEBOOKS = ROOT / "solutions", ROOT / "notebooks"
@@ -43,16 +43,22 @@ def solved(path: Path) -> NotebookNode:
     notebook.metadata = nbformat.from_dict(METADATA)
     for cell in notebook.cells:
         cell.metadata.pop("lines_to_next_cell", None)  # an editor's note
-        part = cell.metadata.get("miniquant")
-        if part:
-            block = {"goal": goal_block, "help": help_block}[part["part"]]
-            cell.source = block(find(part["exercise"]), path.name)
+        cell.metadata.pop("nbgrader", None)
+        if cell.cell_type == "code" and (belongs := exercise_of(cell.source)):
+            name, part = belongs
+            cell.metadata["miniquant"] = {"exercise": name, "part": part}
+            cell.metadata["nbgrader"] = grading_metadata(name, part)
+        if place := cell.metadata.get("miniquant"):
+            spec = find(place["exercise"])
+            if place["part"] != "stub" or "The reference" not in str(
+                spec.reference.__doc__
+            ):  # TODO: all are lessons now
+                cell.source = source_of(place["part"], spec, path.name)
         if cell.cell_type == "code":
             tags = set(cell.metadata.get("tags", [])) - {"hide-input"}
             if "### BEGIN SOLUTION" in cell.source:
                 tags.add("hide-input")
             _set_tags(cell, tags)
-            _set_grading(cell)
     return notebook
 
 
@@ -72,18 +78,27 @@ def student(source: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def execute(notebook: NotebookNode, folder: Path) -> NotebookNode:
-    """Run every cell in ``folder``, as a student and nbval would; an error stops with its cell."""
+def execute(notebook: NotebookNode, target: Path) -> NotebookNode:
+    """Run every cell in the folder of ``target``, as a student and nbval would; an error stops with its cell."""
     client = NotebookClient(
         notebook,
         timeout=600,
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
-        resources={"metadata": {"path": str(folder)}},
+        resources={"metadata": {"path": str(target.parent)}},
     )
     client.execute()
     notebook.metadata = nbformat.from_dict(METADATA)
+    return notebook
+
+
+def with_stored_outputs(notebook: NotebookNode, target: Path) -> NotebookNode:
+    """The notebook with the outputs that the cells of ``target`` have now, by their ids."""
+    stored = {cell.id: cell for cell in nbformat.read(target, as_version=4).cells if cell.cell_type == "code"}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.id in stored:
+            cell.outputs, cell.execution_count = stored[cell.id].outputs, stored[cell.id].execution_count
     return notebook
 
 
@@ -114,6 +129,7 @@ def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true", help="compare only; write nothing")
+    parser.add_argument("--keep-outputs", action="store_true", help="execute nothing; keep the stored outputs")
     parser.add_argument("labs", nargs="*", help="numbers such as 06; all by default")
     options = parser.parse_args()
     if options.check:
@@ -129,26 +145,9 @@ def main() -> int:
         fresh = solved(path)
         derived = student(fresh)
         for notebook, folder in ((fresh, SOLUTIONS), (derived, NOTEBOOKS)):
-            nbformat.write(execute(notebook, folder), folder / path.name)
+            run = with_stored_outputs if options.keep_outputs else execute
+            nbformat.write(run(notebook, folder / path.name), folder / path.name)
     return 0
-
-
-def _set_grading(cell: NotebookNode) -> None:
-    """Metadata of nbgrader, so that a class can use the same notebooks: a stub is an answer, a check one point."""
-    stub = re.search(r'^@exercise\("(\w+)"\)', cell.source, re.M)
-    checked = re.fullmatch(r"check\((\w+)\)", cell.source.strip())
-    cell.metadata.pop("nbgrader", None)
-    if not stub and not checked:
-        return
-    grade = {
-        "grade": bool(checked),
-        "locked": bool(checked),
-        "solution": bool(stub),
-        "task": False,
-        "schema_version": 3,
-    }
-    grade["grade_id"] = f"check-{checked[1]}" if checked else stub[1]
-    cell.metadata["nbgrader"] = {**grade, "points": 1} if checked else grade
 
 
 def _set_tags(cell: NotebookNode, tags: set[str]) -> None:

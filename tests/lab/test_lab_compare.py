@@ -8,8 +8,8 @@ import torch
 
 from miniquant.core.arrays import is_torch
 from miniquant.lab import exercises
+from miniquant.lab.checking import evaluate
 from miniquant.lab.compare import difference, equal, kind, short
-from miniquant.lab.engine import evaluate
 from miniquant.lessons.shared.by_hand import Pair
 
 

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from miniquant.core.errors import MiniquantError
-from miniquant.lab import Exercise, Mistake, check, engine, exercise, hint, progress, record
+from miniquant.lab import Exercise, Mistake, catalogue, check, checking, exercise, hint, progress, record
+from miniquant.lab.checking import evaluate
 from miniquant.lab.compare import difference
-from miniquant.lab.engine import evaluate
 from miniquant.lab.limit import TooSlow, time_limit
 
 BYTES = Exercise(
@@ -47,10 +47,20 @@ ARRAY = Exercise(
 )
 
 
+class Toys(dict):
+    """A catalogue of two."""
+
+    def __init__(self):
+        super().__init__(toy_header=BYTES, toy_double=ARRAY)
+
+    def lab_of(self, name):
+        return self[name].lab
+
+
 @pytest.fixture(autouse=True)
 def toys(monkeypatch, tmp_path):
-    monkeypatch.setattr(engine, "exercises", lambda: {"toy_header": BYTES, "toy_double": ARRAY})
-    monkeypatch.setattr(engine, "SECONDS", 0.3)
+    monkeypatch.setattr(catalogue, "exercises", Toys)
+    monkeypatch.setattr(checking, "SECONDS", 0.3)
     monkeypatch.setenv("MINIQUANT_PROGRESS", str(tmp_path / "progress.json"))
 
 
@@ -267,7 +277,7 @@ def test_hints_go_one_step_further_with_every_call_and_the_last_one_stays():
 
 
 def test_progress_shows_every_lab_in_text_and_html(monkeypatch):
-    monkeypatch.setattr("miniquant.lab.guide.exercises", lambda: {"toy_header": BYTES, "toy_double": ARRAY})
+    monkeypatch.setattr("miniquant.lab.guide.exercises", Toys)
     record.write("toy_header", "passed")
     record.write("toy_double", "failed")
     assert repr(progress()).splitlines()[0] == "lab 99  ■◪  1 of 2"

@@ -12,7 +12,8 @@ from places import ROOT
 from miniquant.core.errors import FormatError
 from miniquant.lab import exercises
 from miniquant.lab.answers import answers
-from miniquant.lab.engine import attempt, evaluate
+from miniquant.lab.attempt import attempt
+from miniquant.lab.checking import evaluate
 from miniquant.lessons.writer.file import file_oracle
 
 LABS = [spec for spec in exercises().values() if spec.lab in ("06", "07")]

@@ -1,6 +1,21 @@
 """The teaching engine: exercises that fall back to the reference, checks that say what is wrong and why."""
 
-from .engine import Exercise, Mistake, check, exercise, exercises
+from .catalogue import exercises, find
+from .checking import check, evaluate, exercise
 from .guide import hint, progress
+from .spec import Exercise, Mistake, body, edit, omit
 
-__all__ = ["Exercise", "Mistake", "check", "exercise", "exercises", "hint", "progress"]
+__all__ = [
+    "Exercise",
+    "Mistake",
+    "body",
+    "check",
+    "edit",
+    "evaluate",
+    "exercise",
+    "exercises",
+    "find",
+    "hint",
+    "omit",
+    "progress",
+]

@@ -10,7 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from .engine import evaluate, exercises
+from .catalogue import exercises
+from .checking import evaluate
 
 
 def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import record
-from .engine import Exercise, exercises, find
+from .catalogue import exercises, find
 from .report import marked
+from .spec import Exercise
 
 _steps: dict[str, int] = {}
 
@@ -83,6 +84,6 @@ def progress() -> Progress:
     """What is done so far, from the one record in the folder of the notebooks."""
     done = record.read()
     labs: dict[str, dict[str, str]] = {}
-    for spec in exercises().values():
-        labs.setdefault(spec.lab, {})[spec.name] = str(done.get(spec.name, {}).get("status", "not attempted"))
+    for name in exercises():
+        labs.setdefault(exercises().lab_of(name), {})[name] = str(done.get(name, {}).get("status", "not attempted"))
     return Progress(labs)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...core.errors import MiniquantError
-from ..engine import exercises
+from ..catalogue import exercises
 
 RANK = ["missing", "not attempted", "crashed", "timed out", "failed", "passed"]  # of two answers the better counts
 

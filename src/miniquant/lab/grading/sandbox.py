@@ -28,11 +28,11 @@ def main() -> None:
     cells = json.loads(Path(notebook).read_text("utf-8")).get("cells", [])
     sources = ["".join(cell["source"]) for cell in cells if cell.get("cell_type") == "code"]
 
-    from miniquant.lab import engine  # before the walls go up: imports read many files
+    from miniquant.lab import evaluate, exercises  # before the walls go up: imports read many files
     from miniquant.lab.limit import TooSlow, time_limit
 
     report = Path(path).open("w", buffering=1, encoding="utf-8")  # noqa: SIM115 open until the process ends
-    known = engine.exercises()
+    known = exercises()
     _import_quietly("torch", "matplotlib.pyplot", "safetensors.torch", "IPython.display")
     _walls(int(megabytes))
     scope: dict[str, Any] = {"__name__": "__main__"}
@@ -48,7 +48,7 @@ def main() -> None:
         if name in skip or not callable(function):
             continue
         report.write(json.dumps({"begin": name}) + "\n")
-        found = engine.evaluate(spec, getattr(function, "student", function))
+        found = evaluate(spec, getattr(function, "student", function))
         report.write(
             json.dumps({"exercise": name, "status": found.status, "what": found.what, "mistake": found.mistake})
         )

@@ -1,1 +1,10 @@
-"""The exercises of the lab bump."""
+"""A model file that is one allocation."""
+
+EXERCISES = (
+    "bump_offsets",
+    "bump_header",
+    "bump_types",
+    "bump_order",
+    "bump_seal",
+    "q8_dot",
+)

@@ -7,7 +7,7 @@ import struct
 import numpy as np
 
 from ...formats.gguf.blocks import GGMLType, decode
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 F32 = np.float32
 

@@ -12,8 +12,8 @@ from ...formats.bump.types import COUNT, OFFSETS, SIZES, BumpConfig, Header
 from ...formats.gguf.read import padded
 from ...formats.gguf.types import GGMLType
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- bump_header -----------------------------------------------------------------------------------------------------
 

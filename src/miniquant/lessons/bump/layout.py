@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...formats.gguf.read import padded
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 # ---- bump_offsets ----------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...formats.bump.types import COUNT
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .file import bump_header
 
 

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...calibrate.awq import scale_of
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import nearest16, nearest32
 
 F32 = np.float32

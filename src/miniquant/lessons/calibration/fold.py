@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from ...calibrate import folding
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...models.minigpt import Block, MiniGPTConfig
 
 F32 = np.float32

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...calibrate.gptq import damped
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 # ---- damped_hessian --------------------------------------------------------------------------------------------------
 

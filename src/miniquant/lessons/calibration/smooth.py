@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ...calibrate.smoothquant import smooth_scale
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 F32 = np.float32
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise
+from ...lab.spec import Case, Exercise
 from ...models.export import GGUFQuantization, ModelMetadata, ModelWeights, gguf_metadata
 from . import bits_mistakes as lab12_bits_mistakes
 from . import mistakes as lab12_mistakes

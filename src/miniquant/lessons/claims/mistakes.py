@@ -6,7 +6,7 @@ import re
 import struct
 from itertools import pairwise
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 from ...models.export import ModelMetadata
 
 # ---- magic_and_version -----------------------------------------------------------------------------------------------

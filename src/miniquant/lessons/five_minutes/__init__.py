@@ -1,1 +1,7 @@
-"""The exercises of the lab five minutes."""
+"""Eight bytes, written and read back. They need numpy alone."""
+
+EXERCISES = (
+    "magic_bytes",
+    "read_magic",
+    "byte_order",
+)

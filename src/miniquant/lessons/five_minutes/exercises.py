@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 GGUF_LITE = 0x474C4654  # the format's magic number
 GGUF = 0x46554747  # that of real GGUF

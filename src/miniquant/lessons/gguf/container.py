@@ -10,8 +10,8 @@ import numpy as np
 from ...formats.gguf import metadata as gguf_metadata
 from ...formats.gguf import read
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- gguf_header -----------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...formats.gguf import metadata as gguf_metadata
 from ...lab.compare import Fields, one_after_another
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 from .container import string_oracle
 
 
@@ -204,3 +204,5 @@ KEY_VALUE = Exercise(
         ),
     ),
 )
+
+EXERCISE = KEY_VALUE

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...formats.gguf import blocks
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import nearest32
 from .q8 import F32, block_fields, filled, inverse
 

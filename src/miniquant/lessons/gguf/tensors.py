@@ -12,8 +12,8 @@ from ...formats.gguf import read, write
 from ...formats.gguf.blocks import GGMLType
 from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- tensor_info -----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError
-from ...lab.engine import Case, Exercise, Finding, Mistake
+from ...lab.spec import Case, Exercise, Finding, Mistake
 from .machine import U64, Machine
 from .naive import SCALARS
 from .numbers import signed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .machine import U32, U64
 
 MOST_WEIGHTS = 2**60  # dims that multiply to more are a lie

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import FormatError
 from ...formats.gguf.read import padded
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .machine import U64
 from .numbers import signed
 

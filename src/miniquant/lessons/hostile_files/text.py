@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .machine import U64
 from .numbers import signed
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization import symmetric as quantize
 from ..shared.by_hand import Pair, integer, nearest32
 from ..shared.steps import divided, rounded, to_int8

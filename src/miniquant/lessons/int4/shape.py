@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 F32 = np.float32
 

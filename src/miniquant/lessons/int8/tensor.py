@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization import symmetric as quantize
 from ..shared.by_hand import Pair, integer, stored_scale
 from ..shared.steps import divided, rounded, to_int8

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..shared.observed import values
 
 F32 = np.float32

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...formats.gguf import GGMLType, decode
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.packing import unpack_runs
 from .scales import two_runs, unpack_k_scales
 

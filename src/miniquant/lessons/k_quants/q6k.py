@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...formats.gguf import GGMLType, decode
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.packing import unpack_runs
 
 F32 = np.float32

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.packing import pack_scales_and_mins, unpack_scales_and_mins
 
 # ---- unpack_k_scales -------------------------------------------------------------------------------------------------

@@ -1,1 +1,9 @@
-"""The exercises of the lab pickle."""
+"""A pickle is a program, what it may import, and how to keep it from running."""
+
+EXERCISES = (
+    "run_pickle",
+    "harmless_payload",
+    "imports_of",
+    "off_the_list",
+    "load_restricted",
+)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 Operation = tuple[str, Any]
 MARK = Ellipsis  # equal to its own copies

@@ -15,8 +15,8 @@ import numpy as np
 
 from ...formats.pickle.scan import imports, off_list
 from ...lab.compare import kind
-from ...lab.engine import Case, Exercise, Finding, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Finding, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- harmless_payload ------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...formats.pickle.scan import UNKNOWN, steps
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 Found = list[tuple[int, str, str]]  # (byte, module, name)
 

@@ -1,1 +1,11 @@
-"""The exercises of the lab q4 1 bridge."""
+"""Zero point or minimum, the bridge from a quantizer to Q4_1."""
+
+EXERCISES = (
+    "affine_parameters",
+    "round_with_zero_point",
+    "round_with_minimum",
+    "ties_apart",
+    "where_zero_lands",
+    "zero_point_to_q4_1",
+    "decode_q4_1",
+)

@@ -10,7 +10,7 @@ import numpy as np
 from ...formats.gguf import blocks
 from ...formats.gguf.grids import encode_grid
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.grids import Grid
 from ..shared.by_hand import nearest32
 from .zero import F32, TOP

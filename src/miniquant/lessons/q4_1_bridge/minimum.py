@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.grids import Grid, restore, snap
 from ..shared.by_hand import nearest16, nearest32
 from .zero import F32, TOP

@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.spec import Dtype, QuantizationSpec, ScaleType
 from ..shared.by_hand import nearest16, nearest32
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ...core.errors import FormatError
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 # ---- check_bounds ----------------------------------------------------------------------------------------------------
 

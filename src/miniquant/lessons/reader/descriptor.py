@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import FormatError
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import number
 from ..writer.descriptor import descriptor_oracle
-from .header import number
 
 
 class Descriptor(NamedTuple):

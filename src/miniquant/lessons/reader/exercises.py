@@ -5,9 +5,9 @@ from __future__ import annotations
 from .bounds import CHECK_BOUNDS
 from .descriptor import PARSE_DESCRIPTOR
 from .file import READ_FILE
-from .header import PARSE_HEADER
 from .metadata import PARSE_METADATA
 from .nibbles import UNPACK_INT4
+from .parse_header import EXERCISE as PARSE_HEADER
 from .tensors import DEQUANTIZE_Q4, DEQUANTIZE_Q8
 
 EXERCISES = [

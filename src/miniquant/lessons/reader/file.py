@@ -14,14 +14,15 @@ import numpy as np
 
 from ...core.errors import FormatError
 from ...formats.gguf_lite.file import DType
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..writer.container import header_oracle
 from ..writer.descriptor import descriptor_oracle
 from ..writer.nibbles import pack_oracle
 from .bounds import check_bounds, check_bounds_oracle
 from .descriptor import parse_descriptor, parse_descriptor_oracle
-from .header import parse_header, parse_header_oracle
 from .metadata import parse_metadata, parse_metadata_oracle
+from .parse_header import oracle as parse_header_oracle
+from .parse_header import parse_header
 from .tensors import dequantize_q4, dequantize_q8, q4_values_oracle, q8_values_oracle
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.packing import unpack_nibbles
 
 # ---- unpack_int4 -----------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..writer.nibbles import pack_oracle
 from .nibbles import minus_eight, swapped, unpack_int4, unpacked, unsigned
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from ...formats.gguf_lite.file import DType
-from ...lab.engine import Case, Exercise
+from ...lab.spec import Case, Exercise
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
 from ..size.exercises import Q4, Q8, Shapes, _tensor_bytes_oracle

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 from ..size.mistakes import BITS, Q4, Q8, Shapes, _n_scales
 from .mistakes import _name, _percent
 

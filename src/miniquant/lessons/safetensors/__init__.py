@@ -1,1 +1,10 @@
-"""The exercises of the lab safetensors."""
+"""Safetensors by hand, a checkpoint without pickle, and what GGML did."""
+
+EXERCISES = (
+    "tensor_entries",
+    "safetensors_head",
+    "read_safetensors_head",
+    "check_layout",
+    "flatten_optimizer",
+    "ggml_hparams",
+)

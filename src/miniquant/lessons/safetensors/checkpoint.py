@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from ...lab.compare import kind, short
-from ...lab.engine import Case, Exercise, Finding, Mistake
+from ...lab.spec import Case, Exercise, Finding, Mistake
 
 State = dict[str, Any]
 

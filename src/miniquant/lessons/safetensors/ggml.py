@@ -8,8 +8,8 @@ from functools import partial
 import numpy as np
 
 from ...formats.ggml_legacy.file import HPARAMS, MAGIC
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 
 def ggml_hparams(data: bytes) -> dict[str, int]:

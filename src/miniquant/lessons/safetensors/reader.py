@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .writer import ITEM, Entries, tensor_entries
 
 # ---- read_safetensors_head -------------------------------------------------------------------------------------------

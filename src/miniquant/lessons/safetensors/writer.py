@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
-from ..writer.container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 ITEM = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}  # bytes of an element
 Described = dict[str, tuple[str, tuple[int, ...]]]

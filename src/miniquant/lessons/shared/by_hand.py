@@ -47,3 +47,21 @@ def integer(x: float, scale: float, qmax: int) -> int:
     (2, -7, 0)
     """
     return max(-qmax, min(qmax, round(nearest32(x / scale)))) if scale else 0
+
+
+def by_digits(number: int, n_bytes: int) -> bytes:
+    """Little-endian by hand: the digits of ``number`` to the base 256, the smallest first.
+
+    >>> by_digits(258, 4).hex(" ")
+    '02 01 00 00'
+    """
+    return bytes(number // 256**power % 256 for power in range(n_bytes))
+
+
+def number(data: bytes) -> int:
+    """Little-endian by hand: each byte is a digit to the base 256, the smallest first.
+
+    >>> number(b"\\x02\\x01")
+    258
+    """
+    return sum(byte * 256**place for place, byte in enumerate(data))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...formats.gguf_lite.file import HEADER, DType, encode_descriptor, encode_metadata
 from ...formats.tensor import TensorInfo
-from ...lab.engine import Case, Exercise
+from ...lab.spec import Case, Exercise
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
 from . import mistakes as lab09_mistakes

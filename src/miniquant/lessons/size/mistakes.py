@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 
 Dims = tuple[int, ...]
 Shapes = dict[str, Dims]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 from .mistakes import BITS, Shapes, _bytes, _n_scales, _overhead, _padded
 
 # ---- parameter_shapes ------------------------------------------------------------------------------------------------

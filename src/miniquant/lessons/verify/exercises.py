@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...evaluate import verify
-from ...lab.engine import Case, Exercise, Finding
+from ...lab.spec import Case, Exercise, Finding
 from ..shared import observed
 from ..shared.by_hand import nearest16
 from . import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 from .mistakes import _mean, _nanmax, _worst
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 
 Arrays = dict[str, np.ndarray]
 

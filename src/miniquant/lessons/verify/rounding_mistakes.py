@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...lab.engine import Mistake
+from ...lab.spec import Mistake
 
 # ---- late_rounding_error ---------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 
 HOURS, JARS = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 4.0, 6.0, 8.0])
 START = (-0.6216, 0.7633)  # the weight and bias with which the essay's own run begins

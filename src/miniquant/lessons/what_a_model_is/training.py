@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from .neuron import HOURS, JARS, START, days
 
 # ---- gradients -------------------------------------------------------------------------------------------------------

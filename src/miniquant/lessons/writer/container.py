@@ -10,7 +10,8 @@ import numpy as np
 
 from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields, one_after_another
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- header_bytes ----------------------------------------------------------------------------------------------------
 
@@ -18,15 +19,6 @@ from ...lab.engine import Case, Exercise, Mistake
 def header_bytes(n_tensors: int, metadata_len: int) -> bytes:
     """The reference: two counts -> the 16 bytes of the header."""
     return gguf_io.HEADER.pack(gguf_io.MAGIC, gguf_io.VERSION, n_tensors, metadata_len)
-
-
-def by_digits(number: int, n_bytes: int) -> bytes:
-    """Little-endian by hand: the digits of ``number`` to the base 256, the smallest first.
-
-    >>> by_digits(258, 4).hex(" ")
-    '02 01 00 00'
-    """
-    return bytes(number // 256**power % 256 for power in range(n_bytes))
 
 
 def header_oracle(n_tensors: int, metadata_len: int) -> bytes:

@@ -10,8 +10,8 @@ import numpy as np
 from ...formats.gguf_lite import file as gguf_io
 from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields, one_after_another
-from ...lab.engine import Case, Exercise, Mistake
-from .container import by_digits
+from ...lab.spec import Case, Exercise, Mistake
+from ..shared.by_hand import by_digits
 
 # ---- descriptor_bytes ------------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import numpy as np
 from ...core.files import atomic_write
 from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields, kind
-from ...lab.engine import Case, Exercise, Finding, Mistake
+from ...lab.spec import Case, Exercise, Finding, Mistake
 from .container import header_bytes, header_fields, header_oracle, metadata_bytes, metadata_fields, metadata_oracle
 from .descriptor import descriptor_bytes, descriptor_fields, descriptor_oracle
 from .plan import choose_dtypes, dtypes_oracle, offsets_oracle, tensor_offsets

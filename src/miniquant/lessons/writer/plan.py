@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from ...formats.gguf_lite import file as gguf_io
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.schemes import resolve
 
 CODES = {"f32": 0, "f16": 1, "q8_per_channel": 2, "q4_per_group_64": 3}

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields
-from ...lab.engine import Case, Exercise, Mistake
+from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import integer, stored_scale
 from ..shared.steps import divided, rounded, to_int8
 

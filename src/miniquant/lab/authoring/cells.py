@@ -1,0 +1,82 @@
+"""The four cells of an exercise in a solved notebook, made from its lesson: goal, stub with solution, check, help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..report import marked
+from ..spec import Exercise, text_of
+
+PARTS = ("goal", "stub", "check", "help")
+BEGIN, END = "    ### BEGIN SOLUTION\n", "\n    ### END SOLUTION"
+
+
+def goal_cell(spec: Exercise, notebook: str) -> str:
+    """The heading, the goal in one sentence, minutes and difficulty."""
+    return f"### Exercise: `{spec.name}`\n\n**Goal.** {spec.goal}\n\n*{spec.minutes} minutes · {spec.difficulty}*"
+
+
+def stub_cell(spec: Exercise, notebook: str) -> str:
+    """The function with its solution between the marks, as the lesson has it."""
+    text = text_of(spec.reference)
+    return f'@exercise("{spec.name}")\n{text.head}\n{BEGIN}{text.body.strip(chr(10))}{END}'
+
+
+def check_cell(spec: Exercise, notebook: str) -> str:
+    """The call of ``check``."""
+    return f"check({spec.name})"
+
+
+def help_cell(spec: Exercise, notebook: str) -> str:
+    """Two hints, one entry for every mistake of the catalogue, and the way to the solution; all folded."""
+    entries = [_folded(f"Help: I see {m.see}", f"**{m.name}.** {m.cause} {m.cure}") for m in spec.mistakes]
+    hints = [_folded(f"Hint {number}", text) for number, text in enumerate(spec.hints, 1)]
+    anchor = f"exercise-{spec.name.replace('_', '-')}"
+    link = f"The worked answer is in the [solved lab](../solutions/{notebook}#{anchor})."
+    return "\n\n".join([*hints, *entries, _folded("Solution", link)])
+
+
+_CELLS: dict[str, Callable[[Exercise, str], str]] = {
+    "goal": goal_cell,
+    "stub": stub_cell,
+    "check": check_cell,
+    "help": help_cell,
+}
+
+
+def source_of(part: str, spec: Exercise, notebook: str) -> str:
+    """The text of one of the ``PARTS`` for a notebook of this file name."""
+    return _CELLS[part](spec, notebook)
+
+
+def exercise_of(source: str) -> tuple[str, str] | None:
+    """The exercise and the part that a code cell belongs to: a stub or a check; ``None`` for another cell.
+
+    >>> exercise_of("check(pack_int4)"), exercise_of("print(1)")
+    (('pack_int4', 'check'), None)
+    """
+    if stub := re.search(r'^@exercise\("(\w+)"\)', source, re.M):
+        return stub[1], "stub"
+    if checked := re.fullmatch(r"check\((\w+)\)", source.strip()):
+        return checked[1], "check"
+    return None
+
+
+def grading_metadata(name: str, part: str) -> dict[str, Any]:
+    """Metadata of nbgrader, so that a class can use the same notebooks: a stub is an answer, a check one point."""
+    grade: dict[str, Any] = {
+        "grade": part == "check",
+        "grade_id": f"check-{name}" if part == "check" else name,
+        "locked": part == "check",
+        "schema_version": 3,
+        "solution": part == "stub",
+        "task": False,
+    }
+    return {**grade, "points": 1} if part == "check" else grade
+
+
+def _folded(title: str, text: str) -> str:
+    # Markdown is not read inside a summary
+    return f"<details>\n<summary>{marked(title)}</summary>\n\n{text}\n\n</details>"

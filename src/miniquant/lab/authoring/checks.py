@@ -1,0 +1,198 @@
+"""The claims that every exercise must keep, one function a claim: each gives the problems that it finds, as sentences.
+
+``miniquant lab check SUBJECT`` prints them for one lab; the tests assert that no exercise of the course has any.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from ..attempt import cases_of, expected_of, outcomes_of
+from ..checking import evaluate
+from ..compare import equal
+from ..spec import Exercise, Function, LessonError, Mistake
+
+Claim = Callable[[Exercise], Iterator[str]]
+DIFFICULTIES = ("warm-up", "core", "stretch")
+MINUTES = range(2, 21)
+
+
+def renamed(spec: Exercise, function: Function) -> Function:
+    """``function`` behind the exercise's own signature, as a student would write it."""
+    names = ", ".join(inspect.signature(spec.reference).parameters)
+    scope: dict[str, Any] = {"function": function}
+    exec(compile(f"def {spec.name}({names}):\n    return function({names})", "student", "exec"), scope)
+    student: Function = scope[spec.name]
+    return student
+
+
+def the_reference_passes(spec: Exercise) -> Iterator[str]:
+    """The solution is right on every case."""
+    report = evaluate(spec, spec.reference)
+    if not report.passed:
+        yield f"the reference does not pass: {report}"
+
+
+def a_starter_is_not_attempted(spec: Exercise) -> Iterator[str]:
+    """The stub that a student gets is not called wrong."""
+    names = ", ".join(inspect.signature(spec.reference).parameters)
+    scope: dict[str, Any] = {}
+    exec(f"def {spec.name}({names}):\n    raise NotImplementedError", scope)
+    status = evaluate(spec, scope[spec.name]).status
+    if status != "not attempted":
+        yield f"the starter is {status!r}, expected 'not attempted'"
+
+
+def texts_are_whole(spec: Exercise) -> Iterator[str]:
+    """Goal, hints, causes and cures are sentences; there are at least five mistakes, each with its own name."""
+    if len(spec.mistakes) < 5:
+        yield f"it has {len(spec.mistakes)} mistakes; write at least 5"
+    if len({m.name for m in spec.mistakes}) < len(spec.mistakes):
+        yield "two mistakes have the same name"
+    for text in (spec.goal, *spec.hints, *(t for m in spec.mistakes for t in (m.cause, m.cure))):
+        if not re.fullmatch(r"\S.*[.]", text, re.S):
+            yield f"not a sentence: {text!r}"
+    if spec.minutes not in MINUTES:
+        yield f"it takes {spec.minutes} minutes; an exercise takes {MINUTES[0]} to {MINUTES[-1]}"
+    if spec.difficulty not in DIFFICULTIES:
+        yield f"its difficulty is {spec.difficulty!r}; expected one of {', '.join(DIFFICULTIES)}"
+
+
+def a_mistake_is_named(spec: Exercise, mistake: Mistake) -> Iterator[str]:
+    """The check refuses the mistake and says its name."""
+    assert callable(mistake.wrong)
+    try:
+        report = evaluate(spec, renamed(spec, mistake.wrong))
+    except LessonError as error:
+        yield f"{mistake.name!r}: {error}"
+        return
+    if report.status != "failed":
+        yield f"{mistake.name!r} is {report.status}: the cases do not show it"
+    elif report.mistake != mistake.name:
+        yield f"{mistake.name!r} is diagnosed as {report.mistake!r}: {report}"
+
+
+def every_mistake_is_named(spec: Exercise) -> Iterator[str]:
+    """``a_mistake_is_named`` for all."""
+    for mistake in spec.mistakes:
+        yield from a_mistake_is_named(spec, mistake)
+
+
+def mistakes_can_be_told_apart(spec: Exercise) -> Iterator[str]:
+    """No two mistakes give the same on every case."""
+    for a, b in combinations(spec.mistakes, 2):
+        assert callable(a.wrong) and callable(b.wrong)
+        if all(x.same_as(y) for x, y in zip(outcomes_of(spec, a.wrong), outcomes_of(spec, b.wrong))):
+            yield f"{a.name!r} and {b.name!r} look the same to the checks; add a case that tells them apart"
+
+
+def two_mistakes_at_once_are_refused(spec: Exercise) -> Iterator[str]:
+    """Neighbours in the catalogue, each on every second case: refused, with an expected that is not the got."""
+    for a, b in zip(spec.mistakes, spec.mistakes[1:]):
+        reports = [evaluate(spec, renamed(spec, _alternating(a, b, parity))) for parity in (0, 1)]
+        failed = [report for report in reports if not report.passed]  # one may be harmless on its half of the cases
+        if not failed:
+            yield f"{a.name!r} and {b.name!r} in turns pass"
+        for report in failed:
+            if not report.what or report.expected == report.got:
+                yield f"{a.name!r} and {b.name!r} in turns: expected and got are the same: {report}"
+
+
+def _alternating(a: Mistake, b: Mistake, parity: int) -> Function:
+    calls = [parity]
+
+    def both(*arguments: Any) -> Any:
+        calls[0] += 1
+        wrong = (a, b)[calls[0] % 2].wrong
+        assert callable(wrong)
+        return wrong(*arguments)
+
+    return both
+
+
+def blank(value: Any) -> Any:
+    """What ``value`` would be if nobody had computed anything: zeros of its shape, or its type's empty value."""
+    if isinstance(value, np.ndarray):
+        return np.zeros_like(value)
+    if isinstance(value, bytes):
+        return bytes(len(value))
+    if isinstance(value, tuple):
+        return type(value)(*map(blank, value)) if hasattr(value, "_fields") else tuple(map(blank, value))
+    if isinstance(value, list):
+        return [blank(v) for v in value]
+    if isinstance(value, dict):
+        return {k: blank(v) for k, v in value.items()}
+    if hasattr(value, "detach"):
+        return value * 0
+    return type(value)() if value is not None else None
+
+
+def lazy_answers_do_not_pass(spec: Exercise) -> Iterator[str]:
+    """Zeros of the right shape, an argument as it came, and a string that nobody expects are refused."""
+    answers: list[tuple[str, Function]] = [("zeros of the right shape", lambda *a: blank(spec.oracle(*a)))]
+    for index, name in enumerate(inspect.signature(spec.reference).parameters):
+        answers.append((f"its argument {name}", lambda *a, index=index: a[index]))
+    for what, answer in answers:
+        if evaluate(spec, renamed(spec, answer)).status != "failed":
+            yield f"a function that returns {what} passes"
+    report = evaluate(spec, renamed(spec, lambda *_: "a string that nobody expects"))
+    if report.status != "failed" or report.mistake:
+        yield f"a string that nobody expects: {report}"
+    elif "a string that nobody expects" not in report.got and "str" not in report.got:
+        yield f"a string that nobody expects is not shown: {report}"
+
+
+def cases_are_the_same_every_time(spec: Exercise) -> Iterator[str]:
+    """At least three, and no chance in them but the seeded one."""
+    first, second = spec.all_cases(), spec.all_cases()
+    if not len(first) == len(second) >= 3:
+        yield f"{len(first)} cases, then {len(second)}; expected the same number twice, at least 3"
+    plain = [(a, b) for a, b in zip(first, second) if "object at" not in repr(a)]
+    if not all(equal(a, b) for a, b in plain):
+        yield "the cases differ from one call to the next; draw only from the generator that `cases` is given"
+
+
+def the_oracle_is_not_the_reference(spec: Exercise) -> Iterator[str]:
+    """The oracle is another function, and it never calls the reference."""
+    called: list[str] = []
+    code = spec.reference.__code__
+
+    def watch(frame: Any, event: str, argument: Any) -> None:
+        if event == "call" and frame.f_code is code:
+            called.append(frame.f_code.co_name)
+
+    before = sys.getprofile()
+    expected_of.cache_clear()
+    sys.setprofile(watch)
+    try:
+        expected_of(spec)
+    finally:
+        sys.setprofile(before)
+    if called or spec.oracle is spec.reference:
+        yield "the oracle calls the reference; it must compute the answer in another way"
+
+
+CLAIMS: tuple[Claim, ...] = (
+    the_reference_passes,
+    a_starter_is_not_attempted,
+    texts_are_whole,
+    the_oracle_is_not_the_reference,
+    cases_are_the_same_every_time,
+    every_mistake_is_named,
+    mistakes_can_be_told_apart,
+    two_mistakes_at_once_are_refused,
+    lazy_answers_do_not_pass,
+)
+
+
+def problems(spec: Exercise) -> list[str]:
+    """Everything that is wrong with an exercise, one sentence each."""
+    cases_of.cache_clear()
+    return [f"{spec.name}: {problem}" for claim in CLAIMS for problem in claim(spec)]

@@ -1,0 +1,5 @@
+"""The exercise ``bump_header``."""
+
+from .file import BUMP_HEADER as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``bits_survive``."""
+
+from .exercises import BITS_SURVIVE as EXERCISE
+
+__all__ = ["EXERCISE"]

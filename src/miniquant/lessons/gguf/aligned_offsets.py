@@ -1,0 +1,5 @@
+"""The exercise ``aligned_offsets``."""
+
+from .tensors import ALIGNED_OFFSETS as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``group_reshape``."""
+
+from .shape import GROUP_RESHAPE as EXERCISE
+
+__all__ = ["EXERCISE"]

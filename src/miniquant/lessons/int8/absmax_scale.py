@@ -1,0 +1,5 @@
+"""The exercise ``absmax_scale``."""
+
+from .scale import ABSMAX_SCALE as EXERCISE
+
+__all__ = ["EXERCISE"]

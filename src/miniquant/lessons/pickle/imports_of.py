@@ -1,0 +1,5 @@
+"""The exercise ``imports_of``."""
+
+from .scan import IMPORTS_OF as EXERCISE
+
+__all__ = ["EXERCISE"]

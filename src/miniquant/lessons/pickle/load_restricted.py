@@ -1,0 +1,5 @@
+"""The exercise ``load_restricted``."""
+
+from .payload import LOAD_RESTRICTED as EXERCISE
+
+__all__ = ["EXERCISE"]

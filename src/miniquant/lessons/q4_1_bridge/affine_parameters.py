@@ -1,0 +1,5 @@
+"""The exercise ``affine_parameters``."""
+
+from .zero import AFFINE_PARAMETERS as EXERCISE
+
+__all__ = ["EXERCISE"]

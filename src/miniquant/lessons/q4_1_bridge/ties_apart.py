@@ -1,0 +1,5 @@
+"""The exercise ``ties_apart``."""
+
+from .zero import TIES_APART as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``read_file``."""
+
+from .file import READ_FILE as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``largest_part``."""
+
+from .exercises import LARGEST_PART as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``flatten_optimizer``."""
+
+from .checkpoint import FLATTEN_OPTIMIZER as EXERCISE
+
+__all__ = ["EXERCISE"]

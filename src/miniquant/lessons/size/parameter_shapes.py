@@ -1,0 +1,5 @@
+"""The exercise ``parameter_shapes``."""
+
+from .exercises import PARAMETER_SHAPES as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``gradients``."""
+
+from .training import GRADIENTS as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``choose_dtypes``."""
+
+from .plan import CHOOSE_DTYPES as EXERCISE
+
+__all__ = ["EXERCISE"]

@@ -1,0 +1,5 @@
+"""The exercise ``descriptor_bytes``."""
+
+from .descriptor import DESCRIPTOR_BYTES as EXERCISE
+
+__all__ = ["EXERCISE"]
