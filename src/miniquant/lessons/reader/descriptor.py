@@ -11,7 +11,7 @@ import numpy as np
 from ...core.errors import FormatError
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import number
-from ..writer.descriptor import descriptor_oracle
+from ..shared.gguf_lite_by_hand import descriptor_oracle
 
 
 class Descriptor(NamedTuple):

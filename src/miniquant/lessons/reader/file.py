@@ -15,9 +15,7 @@ import numpy as np
 from ...core.errors import FormatError
 from ...formats.gguf_lite.file import DType
 from ...lab.spec import Case, Exercise, Mistake
-from ..writer.container import header_oracle
-from ..writer.descriptor import descriptor_oracle
-from ..writer.nibbles import pack_oracle
+from ..shared.gguf_lite_by_hand import descriptor_oracle, header_oracle, pack_oracle
 from .bounds import check_bounds, check_bounds_oracle
 from .descriptor import parse_descriptor, parse_descriptor_oracle
 from .metadata import parse_metadata, parse_metadata_oracle

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ..writer.nibbles import pack_oracle
+from ..shared.gguf_lite_by_hand import pack_oracle
 from .nibbles import minus_eight, swapped, unpack_int4, unpacked, unsigned
 
 F32 = np.float32

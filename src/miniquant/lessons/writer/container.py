@@ -11,7 +11,7 @@ import numpy as np
 from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields, one_after_another
 from ...lab.spec import Case, Exercise, Mistake
-from ..shared.by_hand import by_digits
+from ..shared.gguf_lite_by_hand import header_oracle
 
 # ---- header_bytes ----------------------------------------------------------------------------------------------------
 
@@ -19,11 +19,6 @@ from ..shared.by_hand import by_digits
 def header_bytes(n_tensors: int, metadata_len: int) -> bytes:
     """The reference: two counts -> the 16 bytes of the header."""
     return gguf_io.HEADER.pack(gguf_io.MAGIC, gguf_io.VERSION, n_tensors, metadata_len)
-
-
-def header_oracle(n_tensors: int, metadata_len: int) -> bytes:
-    """The magic and the version are typed in, the counts are taken apart digit by digit."""
-    return bytes.fromhex("54 46 4c 47  01 00 00 00") + by_digits(n_tensors, 4) + by_digits(metadata_len, 4)
 
 
 def header_fields(n_tensors: int, metadata_len: int) -> Fields:

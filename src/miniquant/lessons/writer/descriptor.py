@@ -12,6 +12,7 @@ from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields, one_after_another
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import by_digits
+from ..shared.gguf_lite_by_hand import descriptor_oracle
 
 # ---- descriptor_bytes ------------------------------------------------------------------------------------------------
 
@@ -19,14 +20,6 @@ from ..shared.by_hand import by_digits
 def descriptor_bytes(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
     """The reference: one tensor's name, shape, dtype code and offset -> its descriptor."""
     return gguf_io.encode_descriptor(TensorInfo(name, tuple(dims), gguf_io.DType(dtype), offset))
-
-
-def descriptor_oracle(name: str, dims: tuple, dtype: int, offset: int) -> bytes:
-    """Each number taken apart digit by digit."""
-    text = bytes(name, "utf-8")
-    parts = [by_digits(len(text), 2), text, by_digits(len(dims), 1)]
-    parts += [by_digits(dim, 4) for dim in dims]
-    return b"".join([*parts, by_digits(dtype, 1), by_digits(offset, 8)])
 
 
 def descriptor_fields(name: str, dims: tuple, dtype: int, offset: int) -> Fields:

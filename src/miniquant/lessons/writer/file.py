@@ -15,8 +15,9 @@ from ...core.files import atomic_write
 from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields, kind
 from ...lab.spec import Case, Exercise, Finding, Mistake
-from .container import header_bytes, header_fields, header_oracle, metadata_bytes, metadata_fields, metadata_oracle
-from .descriptor import descriptor_bytes, descriptor_fields, descriptor_oracle
+from ..shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
+from .container import header_bytes, header_fields, metadata_bytes, metadata_fields, metadata_oracle
+from .descriptor import descriptor_bytes, descriptor_fields
 from .plan import choose_dtypes, dtypes_oracle, offsets_oracle, tensor_offsets
 from .q4 import encode_q4, q4_oracle
 from .q8 import encode_q8, q8_oracle

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
 from ...quantization.packing import pack_nibbles
+from ..shared.gguf_lite_by_hand import pack_oracle
 
 # ---- pack_int4 -------------------------------------------------------------------------------------------------------
 
@@ -13,13 +14,6 @@ from ...quantization.packing import pack_nibbles
 def pack_int4(values: np.ndarray) -> np.ndarray:
     """The reference: values (..., n) int8 -> (..., n // 2) uint8."""
     return pack_nibbles(values)
-
-
-def pack_oracle(values: np.ndarray) -> np.ndarray:
-    """One pair at a time, by the digits of the hexadecimal number."""
-    flat = [int(v) % 16 for v in values.reshape(-1)]
-    digits = [f"{high:x}{low:x}" for low, high in zip(flat[0::2], flat[1::2])]
-    return np.array([int(d, 16) for d in digits], np.uint8).reshape(*values.shape[:-1], -1)
 
 
 def _pack_cases(random: np.random.Generator) -> list[Case]:

@@ -11,8 +11,9 @@ from ...formats.gguf_lite import file as gguf_io
 from ...lab.compare import Fields
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import integer, stored_scale
+from ..shared.gguf_lite_by_hand import pack_oracle
 from ..shared.steps import divided, rounded, to_int8
-from .nibbles import pack_oracle, shifted_by_eight, swapped
+from .nibbles import shifted_by_eight, swapped
 from .q8 import ROUNDED_LATE, SCALES_LAST
 
 F32 = np.float32
