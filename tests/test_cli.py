@@ -181,17 +181,17 @@ def test_inspect_imports_neither_torch_nor_matplotlib(files):
 
 
 def test_a_model_goes_through_gguf_and_comes_back_to_the_bit(files):
-    from miniquant.models.to_gguf import load_minigpt
+    from miniquant.models.to_gguf import minigpt_from_gguf
 
     with read_gguf(files / "f32.gguf") as file:
-        again = load_minigpt(file)
+        again = minigpt_from_gguf(file)
     for name, w in load_pretrained().state_dict().items():
         assert np.array_equal(again.state_dict()[name].numpy(), w.numpy()), name
 
 
 def test_a_gguf_file_that_is_no_minigpt_is_refused_by_name(tmp_path):
-    from miniquant.models.to_gguf import load_minigpt
+    from miniquant.models.to_gguf import minigpt_from_gguf
 
     write_gguf(tmp_path / "a.gguf", {"w": np.zeros((2, 2), np.float32)}, {"general.architecture": "llama"})
     with read_gguf(tmp_path / "a.gguf") as file, pytest.raises(mq.MiniquantError, match="architecture is 'llama'"):
-        load_minigpt(file)
+        minigpt_from_gguf(file)

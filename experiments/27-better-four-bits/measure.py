@@ -29,7 +29,6 @@ from miniquant.calibrate import (
     awq,
     calibration_tokens,
     gptq,
-    lite,
     plant_outliers,
     round_to_nearest,
     smoothquant,
@@ -45,8 +44,9 @@ from miniquant.models.bridge import ModelExporter
 from miniquant.models.minigpt import MiniGPT
 from miniquant.models.pretrained import load_gguf_lite, load_pretrained
 from miniquant.models.quantizer import quantized_layers
-from miniquant.models.to_gguf import load_minigpt, write_minigpt
-from miniquant.quantization.grids import TARGETS
+from miniquant.models.to_gguf import minigpt_from_gguf, write_minigpt
+from miniquant.models.to_gguf_lite import to_gguf_lite
+from miniquant.quantization.grids import GRID_RULES
 
 HERE = Path(__file__).resolve().parent
 ASSETS = resources.files("miniquant").joinpath("assets")
@@ -121,14 +121,14 @@ def stored(model: MiniGPT, kind: str, folder: Path) -> tuple[MiniGPT, int | None
         path = folder / "minigpt.gguf"
         write_minigpt(path, model, corpus.load_tokenizer(), kind)
     with read_gguf(path) as file:
-        return load_minigpt(file), path.stat().st_size, path
+        return minigpt_from_gguf(file), path.stat().st_size, path
 
 
 def _in_groups_of_64(model: MiniGPT, kind: str, folder: Path) -> tuple[MiniGPT, int, None]:
     """Through a GGUF-lite file; it has no three bits, so those travel in four and are counted as three."""
     path, layers = folder / "minigpt.gguf-lite", quantized_layers(model)
     if kind == "int4_g64":
-        schemes, chosen = lite(model)
+        schemes, chosen = to_gguf_lite(model)
         write_gguf_lite(path, model, schemes | EMBEDDINGS, chosen=chosen)
         return load_gguf_lite(path), path.stat().st_size, None
     schemes = {f"{name}.weight": "q4_per_group_64" for name in layers}
@@ -279,7 +279,7 @@ def _hash(tokens: np.ndarray) -> str:
 
 def _bits(target: str) -> float:
     """Bits of one weight, its share of the group's float16 numbers included."""
-    grid = TARGETS[target]
+    grid = GRID_RULES[target]
     fields = 2 if target == "Q4_1" else 1
     whole = math.ceil(math.log2(grid.high - getattr(grid, "low", 0) + 1))
     return whole + 16 * fields / grid.group_size

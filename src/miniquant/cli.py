@@ -249,11 +249,11 @@ def to_bump(file: Path, output: Path) -> None:
 @AS_JSON
 def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
-    from .evaluate.verify import beyond, tensor_errors
+    from .evaluate.verify import over_limit, tensor_errors
     from .models.modelfile import weights_of
 
     errors = tensor_errors(weights_of(a), weights_of(b))
-    wrong = beyond(errors, limit)
+    wrong = over_limit(errors, limit)
     if as_json:
         _print_json({"limit": limit, "beyond": wrong, "errors": errors})
     else:

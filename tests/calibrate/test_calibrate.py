@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from torch import nn
 
 from miniquant.calibrate import awq, calibration_tokens, plant_outliers, round_to_nearest, smoothquant, w8a8
-from miniquant.calibrate.awq import scale_of, search_scale
+from miniquant.calibrate.awq import channel_scale, search_scale
 from miniquant.calibrate.folding import fold_into_norm, fold_into_value
-from miniquant.calibrate.inputs import linears_of, output_error, weight_of
-from miniquant.calibrate.rounding import RATIOS, clip, rounded
+from miniquant.calibrate.inputs import get_weight, output_error, walk_linear_layers
+from miniquant.calibrate.rounding import RATIOS, clip_weights, fake_quantize_nearest
 from miniquant.calibrate.smoothquant import smooth_scale
 from miniquant.core.errors import QuantizationError
 from miniquant.models import corpus
 from miniquant.models.minigpt import random_model
-from miniquant.quantization.grids import TARGETS
+from miniquant.quantization.grids import GRID_RULES
 
 GROUPED = ("Q4_1", "Q4_0", "int3_g64", "int4_g64")
 
@@ -47,7 +47,7 @@ def test_the_inputs_are_those_that_hooks_on_a_whole_forward_pass_see():
         model(torch.from_numpy(tokens))
     for handle in handles:
         handle.remove()
-    found = list(linears_of(model, tokens))
+    found = list(walk_linear_layers(model, tokens))
     assert [name for name, _, _ in found] == list(seen)
     for name, layer, inputs in found:
         x = seen[name].double().numpy()
@@ -160,22 +160,22 @@ def test_before_rounding_the_model_computes_the_same(trained, text, algorithm, p
 
 
 def test_the_scale_of_a_silent_channel_is_small_and_positive():
-    assert scale_of(np.zeros(4), 0.7).tolist() == [1, 1, 1, 1]
-    scale = scale_of(np.array([0.0, 1.0, 100.0]), 0.5)
+    assert channel_scale(np.zeros(4), 0.7).tolist() == [1, 1, 1, 1]
+    scale = channel_scale(np.array([0.0, 1.0, 100.0]), 0.5)
     assert (scale > 0).all() and np.isclose(scale.max() * scale.min(), 1)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(GROUPED))
 def test_neither_the_scale_nor_clipping_ever_makes_a_layer_worse(seed, name):
-    random, target = np.random.default_rng(seed), TARGETS[name]
+    random, rule = np.random.default_rng(seed), GRID_RULES[name]
     x = random.normal(size=(100, 64)) * random.choice([0.1, 1, 20], 64)
     w = random.standard_t(3, (5, 64)).astype(np.float32)
     hessian, mean = x.T @ x / 100, np.abs(x).mean(axis=0)
-    plain = output_error(rounded(w, target) - w, hessian)
-    s = search_scale(w, mean, hessian, target)
-    assert output_error(rounded(w * s, target) / s - w, hessian).sum() <= plain.sum()
-    clipped = clip(w, hessian, target)
-    assert (output_error(rounded(clipped, target) - w, hessian) <= plain).all()  # row by row
+    plain = output_error(fake_quantize_nearest(w, rule) - w, hessian)
+    s = search_scale(w, mean, hessian, rule)
+    assert output_error(fake_quantize_nearest(w * s, rule) / s - w, hessian).sum() <= plain.sum()
+    clipped = clip_weights(w, hessian, rule)
+    assert (output_error(fake_quantize_nearest(clipped, rule) - w, hessian) <= plain).all()  # row by row
     assert (np.abs(clipped) <= np.abs(w)).all()
 
 
@@ -183,9 +183,11 @@ def test_clipping_gives_up_a_weight_that_hardly_matters():
     """One weight of 8 among weights up to 1, with next to no input: of all parts of the range, the best is taken."""
     w = np.append(np.linspace(-1, 1, 31), 8).astype(np.float32)[None]
     hessian = np.diag(np.append(np.ones(31), 1e-4))
-    clipped = clip(w, hessian, TARGETS["Q4_1"])
+    clipped = clip_weights(w, hessian, GRID_RULES["Q4_1"])
     tried = [w.clip(-part, 8 * part) for part in np.float32(RATIOS)]
-    *errors, found = (output_error(rounded(v, TARGETS["Q4_1"]) - w, hessian)[0] for v in (*tried, clipped))
+    *errors, found = (
+        output_error(fake_quantize_nearest(v, GRID_RULES["Q4_1"]) - w, hessian)[0] for v in (*tried, clipped)
+    )
     assert clipped[0, -1] < 8 and found == min(errors) < 0.9 * errors[0]
 
 
@@ -200,11 +202,13 @@ def test_a_clipped_model_still_computes_nearly_the_same(trained, text):
 def test_clipping_knows_that_the_activations_were_divided():
     """In the first layer, whose inputs nothing has changed: no row gets worse by clipping after the fold."""
     model, tokens = plant_outliers(random_model()), np.random.default_rng(8).integers(0, 64, (16, 32))
-    name, layer, seen = next(linears_of(model, tokens))
+    name, layer, seen = next(walk_linear_layers(model, tokens))
     errors = []
     for twin in (awq(model, tokens, "int3_g64"), awq(model, tokens, "int3_g64", clip=False)):
         s = (model.layers[0].ln1.weight / twin.layers[0].ln1.weight).detach().numpy()
-        change = rounded(weight_of(twin.get_submodule(name)), TARGETS["int3_g64"]) / s - weight_of(layer)
+        change = fake_quantize_nearest(get_weight(twin.get_submodule(name)), GRID_RULES["int3_g64"]) / s - get_weight(
+            layer
+        )
         errors.append(output_error(change[:128], seen.hessian))  # q and k: v is scaled once more, for proj
     assert s.max() > 2, "there is a scale to know about"
     assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and errors[0].sum() < 0.99 * errors[1].sum()
@@ -215,15 +219,15 @@ def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(tr
         model = plant_outliers(trained) if planted else trained
         twin, plain = awq(model, text, clip=False), round_to_nearest(model)
         errors = np.zeros(2)
-        for name, layer, seen in linears_of(model, text):
+        for name, layer, seen in walk_linear_layers(model, text):
             if name.endswith(("qkv", "fc1")):
                 # the twin's weights stand for weights times the scale that its norm was divided by
                 norm = name.replace("attn.qkv", "ln1").replace("mlp.fc1", "ln2")
                 gains = [m.get_submodule(norm).weight.detach().numpy() for m in (model, twin)]
-                w, s = weight_of(layer), gains[0] / gains[1]
-                mine = rounded(weight_of(twin.get_submodule(name)), TARGETS["Q4_1"]) / s
+                w, s = get_weight(layer), gains[0] / gains[1]
+                mine = fake_quantize_nearest(get_weight(twin.get_submodule(name)), GRID_RULES["Q4_1"]) / s
                 rows = slice(0, 512) if name.endswith("qkv") else slice(None)  # v is scaled once more, for proj
-                both = mine, weight_of(plain.get_submodule(name))
+                both = mine, get_weight(plain.get_submodule(name))
                 errors += [output_error((v - w)[rows], seen.hessian).sum() for v in both]
         assert least <= errors[0] / errors[1] <= most
 
@@ -234,7 +238,7 @@ def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(tr
 def test_planted_outliers_change_no_bit_of_the_logits_and_are_there(trained, text):
     twin = plant_outliers(trained)
     assert apart(trained, twin, text) == 0
-    for (name, _, seen), (_, _, before) in zip(linears_of(twin, text), linears_of(trained, text)):
+    for (name, _, seen), (_, _, before) in zip(walk_linear_layers(twin, text), walk_linear_layers(trained, text)):
         ratio = seen.largest / before.largest
         planted = 5 if name.endswith(("qkv", "fc1")) else 0
         assert (ratio == 32).sum() == planted and (ratio == 1).sum() == len(ratio) - planted
@@ -258,9 +262,9 @@ def test_smooth_scales_by_hand():
 
 def test_half_of_the_difficulty_leaves_activations_and_weights_alike_in_range(trained, text):
     twin = smoothquant(plant_outliers(trained), text, 0.5)
-    for name, layer, seen in linears_of(twin, text):
+    for name, layer, seen in walk_linear_layers(twin, text):
         if name.endswith(("proj", "fc1")):  # v's rows are scaled once more, after qkv's columns were
-            assert np.allclose(seen.largest, np.abs(weight_of(layer)).max(axis=0), rtol=1e-3), name
+            assert np.allclose(seen.largest, np.abs(get_weight(layer)).max(axis=0), rtol=1e-3), name
 
 
 def test_eight_bits_for_both_need_smoothing_where_outliers_are_planted(trained, text):

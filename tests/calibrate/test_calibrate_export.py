@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from miniquant.calibrate import awq, calibration_tokens, gptq, lite, round_to_nearest, smoothquant
+from miniquant.calibrate import awq, calibration_tokens, gptq, round_to_nearest, smoothquant
 from miniquant.core.errors import QuantizationError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import read_gguf
@@ -17,18 +17,19 @@ from miniquant.models.corpus import load_tokenizer
 from miniquant.models.minigpt import MiniGPTConfig, random_model
 from miniquant.models.pretrained import load_gguf_lite
 from miniquant.models.quantizer import quantized_layers
-from miniquant.models.to_gguf import gguf_name, load_minigpt, write_minigpt
+from miniquant.models.to_gguf import gguf_name, minigpt_from_gguf, write_minigpt
+from miniquant.models.to_gguf_lite import to_gguf_lite
 from miniquant.quantization.symmetric import Quantized
 
 ASSETS = resources.files("miniquant").joinpath("assets")
 ALGORITHMS = {
-    "AWQ": lambda model, tokens, target: round_to_nearest(awq(model, tokens, target), target),
+    "AWQ": lambda model, tokens, rule: round_to_nearest(awq(model, tokens, rule), rule),
     "GPTQ": gptq,
-    "SmoothQuant": lambda model, tokens, target: round_to_nearest(smoothquant(model, tokens), target),
-    "AWQ, then GPTQ": lambda model, tokens, target: gptq(awq(model, tokens, target, clip=False), tokens, target),
+    "SmoothQuant": lambda model, tokens, rule: round_to_nearest(smoothquant(model, tokens), rule),
+    "AWQ, then GPTQ": lambda model, tokens, rule: gptq(awq(model, tokens, rule, clip=False), tokens, rule),
 }
-GGUF_TARGETS = ("Q8_0", "Q4_0", "Q4_1")
-LITE_TARGETS = ("int8", "int4_g64")
+GGUF_RULES = ("Q8_0", "Q4_0", "Q4_1")
+LITE_RULES = ("int8", "int4_g64")
 
 
 @pytest.fixture(scope="module")
@@ -47,30 +48,30 @@ def logits(model, text):
         return model(torch.from_numpy(text[:2]))
 
 
-@pytest.mark.parametrize("target", GGUF_TARGETS)
+@pytest.mark.parametrize("rule", GGUF_RULES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_gguf_file_holds_the_chosen_integers_as_the_official_package_decodes_them(
-    small, text, tmp_path, algorithm, target
+    small, text, tmp_path, algorithm, rule
 ):
-    model = ALGORITHMS[algorithm](small, text, target)
+    model = ALGORITHMS[algorithm](small, text, rule)
     path = ModelExporter(tmp_path).export_gguf_model(model, ASSETS, "minigpt")
     state = model.state_dict()
     layers = {gguf_name(f"{name}.weight"): name for name in quantized_layers(model)}
     assert len(layers) == 4
     for tensor in gguf.GGUFReader(path).tensors:
         if tensor.name in layers:
-            assert tensor.tensor_type.name == target
+            assert tensor.tensor_type.name == rule
             decoded = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
             assert np.array_equal(decoded, state[f"{layers[tensor.name]}.weight"].numpy())
 
 
-@pytest.mark.parametrize("target", LITE_TARGETS)
+@pytest.mark.parametrize("rule", LITE_RULES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_gguf_lite_file_holds_the_chosen_integers_and_rebuilds_the_model_to_the_bit(
-    small, text, tmp_path, algorithm, target
+    small, text, tmp_path, algorithm, rule
 ):
-    model = ALGORITHMS[algorithm](small, text, target)
-    schemes, chosen = lite(model)
+    model = ALGORITHMS[algorithm](small, text, rule)
+    schemes, chosen = to_gguf_lite(model)
     write_gguf_lite(tmp_path / "m.gguf-lite", model, schemes, chosen=chosen)
     with open_gguf_lite(tmp_path / "m.gguf-lite") as file:
         for name, layer in quantized_layers(model).items():
@@ -81,19 +82,19 @@ def test_a_gguf_lite_file_holds_the_chosen_integers_and_rebuilds_the_model_to_th
 
 def test_without_chosen_integers_gguf_lite_would_round_a_second_time(small, text, tmp_path):
     model = gptq(small, text, "int4_g64")
-    schemes, _ = lite(model)
+    schemes, _ = to_gguf_lite(model)
     write_gguf_lite(tmp_path / "m.gguf-lite", model, schemes)
     assert not torch.equal(logits(load_gguf_lite(tmp_path / "m.gguf-lite"), text), logits(model, text))
 
 
-@pytest.mark.parametrize("target", ["int3_g64", "int2_g64", "Q4_1"])
+@pytest.mark.parametrize("rule", ["int3_g64", "int2_g64", "Q4_1"])
 @pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_K"])
-def test_a_target_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weights(text, tmp_path, target, kind):
+def test_a_rule_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weights(text, tmp_path, rule, kind):
     config = MiniGPTConfig(vocab_size=1024, context=32, d_model=256, n_layers=1, n_heads=2, d_mlp=256)
-    model = gptq(random_model(4, config), text, target)
+    model = gptq(random_model(4, config), text, rule)
     write_minigpt(tmp_path / "m.gguf", model, load_tokenizer(), kind)
     with read_gguf(tmp_path / "m.gguf") as file:
-        back = load_minigpt(file)
+        back = minigpt_from_gguf(file)
     expected = logits(model, text)
     apart = float((logits(back, text) - expected).norm() / expected.norm())
     assert apart <= {"F32": 0, "F16": 1e-3, "Q8_0": 3e-2, "Q4_K": 0.2}[kind]
@@ -119,7 +120,7 @@ def test_gptq_in_q4_1_takes_as_many_bytes_as_rounding_to_nearest(small, text, tm
 
 def test_what_gguf_lite_has_no_type_for_is_refused_by_name(small, text):
     with pytest.raises(SchemeError, match=r"attn\.qkv' is Q4_1; GGUF-lite holds frozen layers of int8 and int4_g64"):
-        lite(round_to_nearest(small, "Q4_1"))
+        to_gguf_lite(round_to_nearest(small, "Q4_1"))
 
 
 def test_chosen_integers_that_do_not_fit_are_refused_before_anything_is_written(tmp_path):

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from miniquant.calibrate import calibration_tokens, gptq, round_to_nearest
 from miniquant.calibrate.gptq import cholesky_of_inverse, damped, gptq_layer
-from miniquant.calibrate.inputs import linears_of, output_error, weight_of
+from miniquant.calibrate.inputs import get_weight, output_error, walk_linear_layers
 from miniquant.core.errors import QuantizationError
 from miniquant.models.minigpt import random_model
-from miniquant.quantization.grids import TARGETS, Grid, restore
+from miniquant.quantization.grids import GRID_RULES, Grid, dequantize
 
 GROUPED = ("Q4_1", "Q4_0", "Q8_0", "int3_g64", "int4_g64", "int8")
 
@@ -35,7 +35,7 @@ def correlated(width, rows=512, seed=0, mix=0.9):
 
 
 def error(found, w, hessian):
-    return output_error(restore(*found) - w, hessian)
+    return output_error(dequantize(*found) - w, hessian)
 
 
 def test_two_columns_by_hand():
@@ -70,26 +70,26 @@ def test_the_factor_is_upper_triangular_and_squares_to_the_inverse(size):
 
 
 @pytest.mark.parametrize("act_order", [False, True])
-@pytest.mark.parametrize("target", GROUPED)
-def test_it_halves_the_error_of_correlated_inputs(target, act_order):
+@pytest.mark.parametrize("rule", GROUPED)
+def test_it_halves_the_error_of_correlated_inputs(rule, act_order):
     w = np.random.default_rng(1).normal(0, 0.02, (48, 256)).astype(np.float32)
     hessian = correlated(256)
-    found = gptq_layer(w, hessian, TARGETS[target], act_order=act_order)
-    grid = TARGETS[target].fit(w)
-    plain = gptq_layer(w, np.eye(256), TARGETS[target])  # independent inputs: nothing to make up for
+    found = gptq_layer(w, hessian, GRID_RULES[rule], act_order=act_order)
+    grid = GRID_RULES[rule].fit(w)
+    plain = gptq_layer(w, np.eye(256), GRID_RULES[rule])  # independent inputs: nothing to make up for
     assert error(found, w, hessian).sum() < 0.5 * error(plain, w, hessian).sum()
     assert found.grid.scale.shape == grid.scale.shape and found.grid[2:] == grid[2:]
     assert found.grid.low <= found.q.min() and found.q.max() <= found.grid.high
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from(GROUPED), st.booleans(), st.booleans(), st.floats(0, 3))
-def test_no_row_is_ever_worse_than_rounded_to_nearest(seed, target, act_order, clip, mix):
+def test_no_row_is_ever_worse_than_rounded_to_nearest(seed, rule, act_order, clip, mix):
     random = np.random.default_rng(seed)
     w = (random.normal(0, 0.02, (6, 64)) * random.choice([1, 30], 64)).astype(np.float32)
     hessian = correlated(64, random.integers(3, 200), seed, mix)
-    target = TARGETS[target]
-    found = gptq_layer(w, hessian, target, act_order=act_order, clip=clip)
-    plain = restore(gptq_layer(w, np.eye(64), target).q, target.fit(w))
+    rule = GRID_RULES[rule]
+    found = gptq_layer(w, hessian, rule, act_order=act_order, clip=clip)
+    plain = dequantize(gptq_layer(w, np.eye(64), rule).q, rule.fit(w))
     assert (error(found, w, hessian) <= output_error(plain - w, hessian) * (1 + 1e-12)).all()
     scales = np.stack([found.grid.scale, found.grid.minimum])
     assert np.array_equal(scales.astype(np.float16).astype(np.float32), scales), "a file stores float16"
@@ -100,7 +100,7 @@ def test_columns_with_large_inputs_are_rounded_first_and_lose_least():
     size = np.ones(128)
     size[-4:] = 20  # the last to be rounded without act-order: nothing is left to make up for them
     hessian = correlated(128) * np.outer(size, size)
-    one, other = (error(gptq_layer(w, hessian, TARGETS["Q4_1"], act_order=how), w, hessian) for how in (True, False))
+    one, other = (error(gptq_layer(w, hessian, GRID_RULES["Q4_1"], act_order=how), w, hessian) for how in (True, False))
     assert one.sum() < 0.7 * other.sum()
 
 
@@ -108,27 +108,27 @@ def test_act_order_moves_no_column_to_another_group():
     """With inputs that are independent every order gives the same, if each column keeps its place and its group."""
     w = np.random.default_rng(3).normal(0, np.linspace(0.001, 1, 128), (16, 128)).astype(np.float32)
     hessian = np.diag(np.random.default_rng(4).uniform(1, 9, 128))
-    a, b = (gptq_layer(w, hessian, TARGETS["Q4_1"], act_order=how) for how in (True, False))
+    a, b = (gptq_layer(w, hessian, GRID_RULES["Q4_1"], act_order=how) for how in (True, False))
     assert np.array_equal(a.q, b.q) and np.array_equal(a.grid.scale, b.grid.scale)
 
 
 def test_a_block_of_columns_at_a_time_gives_what_one_column_at_a_time_gives(monkeypatch):
     w = np.random.default_rng(5).normal(0, 0.02, (16, 192)).astype(np.float32)
     hessian = correlated(192)
-    whole = gptq_layer(w, hessian, TARGETS["int4_g64"])
+    whole = gptq_layer(w, hessian, GRID_RULES["int4_g64"])
     for block in (1, 64, 1000):
         monkeypatch.setattr(importlib.import_module("miniquant.calibrate.gptq"), "BLOCK", block)
-        assert np.array_equal(gptq_layer(w, hessian, TARGETS["int4_g64"]).q, whole.q)
+        assert np.array_equal(gptq_layer(w, hessian, GRID_RULES["int4_g64"]).q, whole.q)
 
 
 def test_a_dead_column_is_rounded_to_nearest_and_moves_nothing():
     w = np.random.default_rng(6).normal(0, 0.02, (16, 64)).astype(np.float32)
     hessian = correlated(64)
     hessian[5], hessian[:, 5] = 0, 0
-    found = gptq_layer(w, hessian, TARGETS["Q4_1"], damping=0.01)
-    plain = gptq_layer(w, np.eye(64), TARGETS["Q4_1"])
+    found = gptq_layer(w, hessian, GRID_RULES["Q4_1"], damping=0.01)
+    plain = gptq_layer(w, np.eye(64), GRID_RULES["Q4_1"])
     assert np.array_equal(found.q[:, 5], plain.q[:, 5])
-    dead = gptq_layer(w, np.zeros((64, 64)), TARGETS["Q4_1"])
+    dead = gptq_layer(w, np.zeros((64, 64)), GRID_RULES["Q4_1"])
     assert np.array_equal(dead.q, plain.q), "no column is alive: nothing but rounding is left"
 
 
@@ -136,8 +136,8 @@ def test_a_hessian_that_is_not_positive_definite_teaches_instead_of_giving_nan()
     w = np.ones((2, 64), np.float32)
     flat = np.ones((64, 64))  # all columns always equal: rank 1
     with pytest.raises(QuantizationError, match=r"64 columns is not positive definite .*more damping .* or more text"):
-        gptq_layer(w, flat, TARGETS["Q4_1"], damping=0)
-    assert np.isfinite(restore(*gptq_layer(w, flat, TARGETS["Q4_1"]))).all()
+        gptq_layer(w, flat, GRID_RULES["Q4_1"], damping=0)
+    assert np.isfinite(dequantize(*gptq_layer(w, flat, GRID_RULES["Q4_1"]))).all()
     with pytest.raises(QuantizationError, match="not positive definite"):
         cholesky_of_inverse(np.full((2, 2), np.nan))
 
@@ -151,30 +151,30 @@ def test_each_layer_sees_the_layers_that_were_rounded_before_it():
     """The Hessian of every layer, taken from the finished model, is the one that its integers were chosen with."""
     model, tokens = random_model(), np.random.default_rng(7).integers(0, 64, (16, 32))
     finished = gptq(model, tokens)
-    for name, layer, seen in linears_of(finished, tokens):
-        again = gptq_layer(weight_of(model.get_submodule(name)), seen.hessian, TARGETS["Q4_1"])
+    for name, layer, seen in walk_linear_layers(finished, tokens):
+        again = gptq_layer(get_weight(model.get_submodule(name)), seen.hessian, GRID_RULES["Q4_1"])
         assert np.array_equal(again.q, layer.frozen.q), name
 
 
-@pytest.mark.parametrize("target", ["Q4_1", "int3_g64"])
-def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(trained, target):
+@pytest.mark.parametrize("rule", ["Q4_1", "int3_g64"])
+def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(trained, rule):
     tokens = calibration_tokens(8)
     before = {name: p.clone() for name, p in trained.state_dict().items()}
-    finished = gptq(trained, tokens, target)
+    finished = gptq(trained, tokens, rule)
     assert all(torch.equal(p, before[name]) for name, p in trained.state_dict().items()), "the model was touched"
-    plain = round_to_nearest(trained, target)
+    plain = round_to_nearest(trained, rule)
     ratios = []
-    for name, _, seen in linears_of(finished, tokens):
-        w = weight_of(trained.get_submodule(name))
-        errors = [output_error(weight_of(model.get_submodule(name)) - w, seen.hessian) for model in (finished, plain)]
+    for name, _, seen in walk_linear_layers(finished, tokens):
+        w = get_weight(trained.get_submodule(name))
+        errors = [output_error(get_weight(model.get_submodule(name)) - w, seen.hessian) for model in (finished, plain)]
         assert (errors[0] <= errors[1]).all(), name
         ratios.append(errors[0].sum() / errors[1].sum())
     assert np.median(ratios) < 0.6 and max(ratios) < 0.9, ratios
 
 
-def test_a_target_that_does_not_exist_and_tokens_that_are_no_windows_are_refused():
+def test_a_rule_that_does_not_exist_and_tokens_that_are_no_windows_are_refused():
     model = random_model()
-    with pytest.raises(QuantizationError, match=r"no target 'Q9'; there are Q8_0, Q4_0"):
+    with pytest.raises(QuantizationError, match=r"no grid rule 'Q9'; there are Q8_0, Q4_0"):
         gptq(model, np.zeros((1, 8), np.int64), "Q9")
     for tokens in (np.zeros(8, np.int64), np.zeros((2, 8)), np.zeros((0, 8), np.int64)):
         with pytest.raises(QuantizationError, match="windows of token ids"):

@@ -29,7 +29,7 @@ from miniquant.formats.gguf.blocks import CODECS
 from miniquant.models import corpus
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
 from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import gguf_metadata, gguf_name, write_minigpt
+from miniquant.models.to_gguf import gguf_name, minigpt_metadata, write_minigpt
 
 KINDS = [kind.name for kind in CODECS]
 QUANTIZED = [kind.name for kind in CODECS if kind.block > 1]
@@ -233,7 +233,7 @@ def test_held_out_perplexity_is_within_half_a_percent_of_ours_for_f32(runs):
 def test_norms_in_f16_load_and_abort_without_taking_us_with_them(trained, tokenizer, tmp_path):
     path = tmp_path / "f16-norms.gguf"
     tensors = {gguf_name(name): (w, "F16") for name, w in trained.state_dict().items()}
-    write_gguf(path, tensors, gguf_metadata(trained, tokenizer, "F16"))
+    write_gguf(path, tensors, minigpt_metadata(trained, tokenizer, "F16"))
     with pytest.raises(LlamaCppError, match="ended with code -"), LlamaCpp(path) as llama:
         llama.logits([1, 2, 3])
 
@@ -262,7 +262,7 @@ def test_a_file_that_is_no_model_is_refused_with_llama_cpp_s_own_words(part, run
 )
 def test_a_file_without_something_that_llama_cpp_needs_is_refused(missing, complaint, trained, tokenizer, tmp_path):
     tensors = {gguf_name(name): w for name, w in trained.state_dict().items() if gguf_name(name) != missing}
-    metadata = {key: value for key, value in gguf_metadata(trained, tokenizer).items() if key != missing}
+    metadata = {key: value for key, value in minigpt_metadata(trained, tokenizer).items() if key != missing}
     write_gguf(tmp_path / "m.gguf", tensors, metadata)
     with pytest.raises(LlamaCppError, match=re.escape(complaint)):
         LlamaCpp(tmp_path / "m.gguf")

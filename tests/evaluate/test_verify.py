@@ -21,10 +21,10 @@ from miniquant import (
 from miniquant.evaluate.verify import (
     ACTIVATION_LIMIT,
     WEIGHT_LIMIT,
-    beyond,
     late_rounding,
     layer_errors,
     layer_outputs,
+    over_limit,
     tensor_errors,
 )
 from miniquant.models.minigpt import MiniGPT, random_model
@@ -121,8 +121,8 @@ def test_a_nan_or_an_infinity_is_beyond_every_limit():
         for a, b in ((bad, 1.0), (1.0, bad), (bad, bad)):
             with np.errstate(invalid="ignore"):
                 errors = tensor_errors({"w": np.array([a, 0.0])}, {"w": np.array([b, 0.0])})
-            assert beyond(errors, 1e30) == ["w"]
-    assert beyond({"a": 1e-3, "b": 1.1e-3}, 1e-3) == ["b"]
+            assert over_limit(errors, 1e30) == ["w"]
+    assert over_limit({"a": 1e-3, "b": 1.1e-3}, 1e-3) == ["b"]
 
 
 def test_missing_unexpected_and_misshapen_tensors_are_named():

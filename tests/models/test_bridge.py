@@ -19,16 +19,16 @@ from miniquant.core.errors import QuantizationError, SchemeError
 from miniquant.evaluate.quality import evaluate, evaluate_in_llamacpp
 from miniquant.formats.gguf import GGMLType, decode
 from miniquant.models import corpus
-from miniquant.models.bridge import GGUF_TYPES, STORED, ModelExporter, blocks, gguf_type, table
+from miniquant.models.bridge import GGUF_TYPES, STORED, ModelExporter, encode_quantized, gguf_type, gguf_types_table
 from miniquant.models.quantizer import ModelQuantizer, quantized_layers
 from miniquant.models.to_gguf import gguf_name
-from miniquant.quantization.grids import TARGETS, Grid, Snapped, restore
+from miniquant.quantization.grids import GRID_RULES, Grid, QuantizedMatrix, dequantize
 from miniquant.quantization.observers import MSE, MinMax
 from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, RoundMethod, ScaleType
 
 f32 = np.float32
 SPECS = {f"{spec.dtype.name} as {kind.name}": spec for spec, kind in GGUF_TYPES.items()}
-RULES = SPECS | {name: TARGETS[name] for name in ("Q8_0", "Q4_0", "Q4_1")}
+RULES = SPECS | {name: GRID_RULES[name] for name in ("Q8_0", "Q4_0", "Q4_1")}
 every_spec = pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS)
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 Q4_1 = SPECS["uint4 as Q4_1"]
@@ -68,11 +68,11 @@ def test_rounding_and_observer_leave_no_trace_in_a_block_and_do_not_count(spec):
 
 
 def test_the_types_of_ggml_s_own_rules_are_themselves_and_other_targets_have_none():
-    assert {name: gguf_type(TARGETS[name]).name for name in ("Q8_0", "Q4_0", "Q4_1")} == {
+    assert {name: gguf_type(GRID_RULES[name]).name for name in ("Q8_0", "Q4_0", "Q4_1")} == {
         k: k for k in RULES if k[0] == "Q"
     }
     with pytest.raises(SchemeError, match="no GGUF type holds int3_g64; there are Q8_0, Q4_0, Q4_1"):
-        gguf_type(TARGETS["int3_g64"])
+        gguf_type(GRID_RULES["int3_g64"])
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_the_changes_that_a_message_asks_for_are_enough(spec):
 
 
 def test_the_table_in_the_book_has_a_row_for_every_entry():
-    lines = table().splitlines()
+    lines = gguf_types_table().splitlines()
     assert len(lines) == 2 + len(GGUF_TYPES)
     assert lines[0] == "| GGUF type | " + " | ".join(f"`{name}`" for name in STORED) + " | bits a weight |"
     assert "| Q4_1 | uint4 | False | float16 | per_group | 32 | 5.0 |" in lines
@@ -141,9 +141,9 @@ def test_the_table_in_the_book_has_a_row_for_every_entry():
 def test_the_blocks_of_a_specification_decode_to_its_own_weights_to_the_bit(spec, seed, power):
     w = (np.random.default_rng(seed).standard_normal((3, 64)) * 2.0**power).astype(f32)
     grid = spec.fit(w)
-    q = spec.snap(w, grid)
-    raw = blocks(Snapped(q, grid), GGUF_TYPES[spec])
-    expected = restore(q, grid)
+    q = spec.quantize(w, grid)
+    raw = encode_quantized(QuantizedMatrix(q, grid), GGUF_TYPES[spec])
+    expected = dequantize(q, grid)
     for found in (
         decode(raw, GGUF_TYPES[spec]),
         gguf.quants.dequantize(raw, gguf.GGMLQuantizationType[GGUF_TYPES[spec].name]),
@@ -155,7 +155,7 @@ def test_the_blocks_of_a_specification_decode_to_its_own_weights_to_the_bit(spec
 def test_an_unsigned_grid_that_is_not_symmetric_does_not_fit_a_signed_type():
     grid = Grid(np.ones((1, 1), f32), np.full((1, 1), -7, f32), 0, 15)
     with pytest.raises(QuantizationError, match="holds integers from -8 to 7, found some from 0 to 15"):
-        blocks(Snapped(np.zeros((1, 32), np.int16), grid), GGMLType.Q4_0)
+        encode_quantized(QuantizedMatrix(np.zeros((1, 32), np.int16), grid), GGMLType.Q4_0)
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
@@ -201,7 +201,7 @@ def test_by_default_the_embedding_of_a_4_bit_model_is_q8_0(trained, model_dir, t
 def test_layers_with_rules_of_their_own_have_types_of_their_own_and_excluded_ones_stay_f32(
     trained, model_dir, tmp_path
 ):
-    model = frozen(trained, Q4_1, exclude=["layers.0.mlp.fc2"], layers={"*.attn.qkv": TARGETS["Q8_0"]})
+    model = frozen(trained, Q4_1, exclude=["layers.0.mlp.fc2"], layers={"*.attn.qkv": GRID_RULES["Q8_0"]})
     found = official(ModelExporter(tmp_path).export_gguf_model(model, model_dir, "minigpt"))
     kinds = {name: kind for name, (kind, _) in found.items()}
     assert kinds["blk.0.ffn_down.weight"] == "F32"
@@ -296,8 +296,8 @@ def test_a_zero_point_crosses_as_a_minimum_exactly_but_for_ties_and_the_float16_
     w = ((np.random.default_rng(seed).standard_normal((1, 32)) + shift / 40) * 2.0**power).astype(f32)
     scale, zero_point = (x[0, 0] for x in Q4_1.affine(w))
     grid = Q4_1.fit(w)
-    q = Q4_1.snap(w, grid)
-    raw = blocks(Snapped(q, grid), GGMLType.Q4_1)
+    q = Q4_1.quantize(w, grid)
+    raw = encode_quantized(QuantizedMatrix(q, grid), GGMLType.Q4_1)
     found = gguf.quants.dequantize(raw, gguf.GGMLQuantizationType.Q4_1)
     exact_minimum = -Fraction(float(scale)) * int(zero_point)
     lost = Fraction(float(grid.minimum[0, 0])) - exact_minimum

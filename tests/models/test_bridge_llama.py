@@ -13,11 +13,11 @@ from miniquant.core.errors import FormatError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.models.bridge import GGUF_TYPES, ModelExporter
 from miniquant.models.quantizer import ModelQuantizer
-from miniquant.quantization.grids import TARGETS
+from miniquant.quantization.grids import GRID_RULES
 from miniquant.quantization.spec import QuantizationConfig
 
 SPECS = {f"{spec.dtype.name} as {kind.name}": spec for spec, kind in GGUF_TYPES.items()}
-RULES = SPECS | {name: TARGETS[name] for name in ("Q8_0", "Q4_0", "Q4_1")}
+RULES = SPECS | {name: GRID_RULES[name] for name in ("Q8_0", "Q4_0", "Q4_1")}
 CASES = {"tied": {"tie_word_embeddings": True}, "untied, biases": {"attention_bias": True, "mlp_bias": True}}
 IDS = make_tokenizer().encode(TEXTS[2] + TEXTS[0]).ids
 
@@ -47,7 +47,7 @@ def test_the_file_holds_the_frozen_weights_to_the_bit_with_rows_in_llama_cpp_s_o
 
 
 def test_a_head_that_is_not_tied_may_be_quantized_like_a_layer(tmp_path):
-    model = frozen(save_llama(tmp_path / "folder"), TARGETS["Q4_1"], exclude=())
+    model = frozen(save_llama(tmp_path / "folder"), GRID_RULES["Q4_1"], exclude=())
     found = gguf.GGUFReader(ModelExporter(tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")).tensors
     kinds = {tensor.name: tensor.tensor_type.name for tensor in found}
     assert (kinds["output.weight"], kinds["token_embd.weight"]) == ("Q4_1", "Q8_0")
@@ -55,7 +55,7 @@ def test_a_head_that_is_not_tied_may_be_quantized_like_a_layer(tmp_path):
 
 def test_a_tied_head_is_refused_by_the_quantizer_and_says_to_exclude_it(tmp_path):
     with pytest.raises(SchemeError, match=r"'lm_head' are those of 'model\.embed_tokens' too.*exclude it"):
-        frozen(save_llama(tmp_path / "folder", tie_word_embeddings=True), TARGETS["Q4_1"], exclude=())
+        frozen(save_llama(tmp_path / "folder", tie_word_embeddings=True), GRID_RULES["Q4_1"], exclude=())
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_tied_head_is_refused_by_the_quantizer_and_says_to_exclude_it(tmp_path
     ],
 )
 def test_the_folder_of_another_model_is_refused_before_anything_is_written(changes, message, tmp_path):
-    model = frozen(save_llama(tmp_path / "folder"), TARGETS["Q4_1"])
+    model = frozen(save_llama(tmp_path / "folder"), GRID_RULES["Q4_1"])
     edit(tmp_path / "folder" / "config.json", **changes)
     with pytest.raises(FormatError, match=message):
         ModelExporter(tmp_path / "out").export_gguf_model(model, tmp_path / "folder", "llama")
@@ -77,4 +77,4 @@ def test_the_folder_of_another_model_is_refused_before_anything_is_written(chang
 def test_a_gpt2_of_transformers_has_no_linear_layers_inside_and_says_so(tmp_path):
     model = save_gpt2(tmp_path / "folder", tie_word_embeddings=False)
     with pytest.raises(SchemeError, match="no rule for GPT2LMHeadModel as 'gpt2'"):
-        ModelExporter(tmp_path).export_gguf_model(frozen(model, TARGETS["Q4_1"], ()), tmp_path / "folder", "gpt2")
+        ModelExporter(tmp_path).export_gguf_model(frozen(model, GRID_RULES["Q4_1"], ()), tmp_path / "folder", "gpt2")

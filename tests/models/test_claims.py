@@ -30,7 +30,7 @@ from miniquant.models.export import (
     ModelMetadata,
     ModelWeights,
     PickleSecurityRisk,
-    gguf_types,
+    export_types,
     quantize_and_export,
     quantize_to_gguf_bytes,
     read_apr,
@@ -456,5 +456,5 @@ def test_a_file_name_that_leaves_the_output_folder_is_refused(tmp_path, name):
 
 
 def test_vectors_and_odd_rows_stay_f32_because_llama_cpp_wants_it():
-    kinds = gguf_types({"bias": (64,), "odd": (4, 33), "matrix": (4, 64)}, GGUFQuantization.Q4_0)
+    kinds = export_types({"bias": (64,), "odd": (4, 33), "matrix": (4, 64)}, GGUFQuantization.Q4_0)
     assert {name: kind.name for name, kind in kinds.items()} == {"bias": "F32", "odd": "F32", "matrix": "Q4_0"}

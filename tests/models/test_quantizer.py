@@ -12,7 +12,7 @@ from torch import nn
 from miniquant.core.errors import MiniquantError, QuantizationError, SchemeError
 from miniquant.models.minigpt import random_model
 from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
-from miniquant.quantization.grids import TARGETS, restore
+from miniquant.quantization.grids import GRID_RULES, dequantize
 from miniquant.quantization.observers import Percentile
 from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, ScaleType
 
@@ -37,7 +37,7 @@ def fake(model, spec):
         for linear in (layer.attn.qkv, layer.attn.proj, layer.mlp.fc1, layer.mlp.fc2):
             w = linear.weight.detach().numpy()
             grid = spec.fit(w)
-            linear.weight.data = torch.from_numpy(restore(spec.snap(w, grid), grid))
+            linear.weight.data = torch.from_numpy(dequantize(spec.quantize(w, grid), grid))
     return twin
 
 
@@ -72,7 +72,7 @@ def test_freezing_makes_a_copy_with_integers_and_leaves_the_model_alone(model):
     for layer in quantized_layers(frozen).values():
         q, grid = layer.frozen
         assert q.min() >= 0 and q.max() <= 15
-        assert np.array_equal(restore(q, grid), layer.weight.numpy())
+        assert np.array_equal(dequantize(q, grid), layer.weight.numpy())
         scale, zero_point = (x[..., None] for x in layer.affine)
         by_zero_point = (q.reshape(len(q), -1, 32) - zero_point) * scale
         assert np.allclose(by_zero_point.reshape(q.shape), layer.weight.numpy(), atol=1e-4)
@@ -94,7 +94,7 @@ def test_a_minigpt_has_sixteen_quantized_layers_and_a_float_embedding(trained):
 
 
 def test_excluded_layers_stay_and_others_may_have_a_rule_of_their_own(model):
-    quantizer(exclude=["*.fc2"], layers={"layers.1.*": INT8, "layers.0.attn.proj": TARGETS["Q4_0"]}).quantize_model(
+    quantizer(exclude=["*.fc2"], layers={"layers.1.*": INT8, "layers.0.attn.proj": GRID_RULES["Q4_0"]}).quantize_model(
         model
     )
     layers = quantized_layers(model)
@@ -121,9 +121,9 @@ def test_dynamic_inputs_are_rounded_anew_in_every_call_like_llama_cpp_s_q8_1():
     model = nn.Sequential(nn.Linear(64, 3, bias=False))
     w = model[0].weight.detach().clone()
     by_32 = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_group, group_size=32, is_dynamic=True)
-    quantizer(TARGETS["Q8_0"], input=by_32).quantize_model(model)
+    quantizer(GRID_RULES["Q8_0"], input=by_32).quantize_model(model)
     rounded = model[0].weight.numpy()
-    rounded = restore(model[0].integers(), model[0].grid)
+    rounded = dequantize(model[0].integers(), model[0].grid)
     for spread in (1, 100):
         x = torch.randn(2, 5, 64, generator=torch.Generator().manual_seed(0)) * spread
         groups = x.reshape(10, 2, 32)
@@ -139,7 +139,7 @@ def test_static_inputs_keep_the_range_of_the_calibration_and_clip_what_lies_beyo
     model = nn.Sequential(nn.Linear(2, 1, bias=False))
     model[0].weight.data = torch.tensor([[127.0, 127.0]])
     spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor, scale_type=ScaleType.float32)
-    quantizer(TARGETS["int8"], input=spec).quantize_model(
+    quantizer(GRID_RULES["int8"], input=spec).quantize_model(
         model, [torch.tensor([[0.5, -1.0]]), torch.tensor([[127.5, 0]])]
     )
     assert model[0].input_affine.scale.tolist() == [[1.0]]

@@ -19,12 +19,12 @@ from miniquant.models.minigpt import MiniGPTConfig, random_model
 from miniquant.models.to_gguf import (
     FILE_TYPES,
     QUANTIZATION_VERSION,
-    gguf_metadata,
     gguf_name,
-    gguf_types,
-    load_minigpt,
+    minigpt_from_gguf,
+    minigpt_metadata,
+    minigpt_tokenizer_metadata,
+    minigpt_types,
     more_bits,
-    tokenizer_metadata,
     write_minigpt,
 )
 
@@ -85,7 +85,7 @@ def test_a_parameter_that_a_minigpt_does_not_have_is_refused(name):
 
 @every_kind
 def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_least(kind, trained):
-    for name, found in gguf_types(trained, kind).items():
+    for name, found in minigpt_types(trained, kind).items():
         if name == "tok_emb.weight":
             assert found == ("Q6_K" if kind.endswith("_K") else "Q8_0" if kind.startswith("Q4") else kind)
         elif name.startswith("layers") and ".ln" not in name and name.endswith("weight"):
@@ -95,8 +95,8 @@ def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_le
 
 
 def test_the_embedding_may_have_a_type_of_its_own_and_types_any_case(trained):
-    assert gguf_types(trained, "q4_0", "f16")["tok_emb.weight"] == "F16"
-    assert gguf_types(trained, GGMLType.Q4_1, GGMLType.Q4_1)["tok_emb.weight"] == "Q4_1"
+    assert minigpt_types(trained, "q4_0", "f16")["tok_emb.weight"] == "F16"
+    assert minigpt_types(trained, GGMLType.Q4_1, GGMLType.Q4_1)["tok_emb.weight"] == "Q4_1"
 
 
 def test_q4_k_m_mixes_as_llama_cpp_does(trained):
@@ -105,9 +105,9 @@ def test_q4_k_m_mixes_as_llama_cpp_does(trained):
     for i in range(4):
         expected |= {f"layers.{i}.attn.qkv.weight": "Q5_K", f"layers.{i}.attn.proj.weight": "Q4_K"}
         expected |= {f"layers.{i}.mlp.fc1.weight": "Q4_K", f"layers.{i}.mlp.fc2.weight": "Q6_K" if i >= 2 else "Q4_K"}
-    found = gguf_types(trained, "q4_k_m")
+    found = minigpt_types(trained, "q4_k_m")
     assert {name: kind for name, kind in found.items() if kind != "F32"} == expected
-    assert gguf_types(trained, "Q4_K_M", "Q8_0") == found | {"tok_emb.weight": "Q8_0"}
+    assert minigpt_types(trained, "Q4_K_M", "Q8_0") == found | {"tok_emb.weight": "Q8_0"}
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_more_bits_go_to_the_layers_that_llama_cpp_gives_them(n_layers, layers):
 
 def test_a_mix_is_no_type_of_a_tensor(trained):
     with pytest.raises(SchemeError, match="no type 'Q4_K_M'; there are F32"):
-        gguf_types(trained, "Q4_K", "Q4_K_M")
+        minigpt_types(trained, "Q4_K", "Q4_K_M")
 
 
 @pytest.mark.parametrize("kind", ["Q5_0", "Q8_K", "Q3_K_M", "int4", "", 8, None])
@@ -158,7 +158,7 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
     }
     if kind.startswith("Q"):
         expected[gguf.Keys.General.QUANTIZATION_VERSION] = gguf.GGML_QUANT_VERSION
-    found = gguf_metadata(trained, tokenizer, kind)
+    found = minigpt_metadata(trained, tokenizer, kind)
     assert {key.format(arch="gpt2"): value for key, value in expected.items()}.items() <= found.items()
     assert found.keys() - {key.format(arch="gpt2") for key in expected} == {
         *(own.MODEL, own.PRE, own.LIST, own.TOKEN_TYPE, own.MERGES, own.BOS_ID, own.EOS_ID, own.ADD_BOS)
@@ -200,7 +200,7 @@ def test_a_tokenizer_that_is_not_the_model_s_is_refused(tokenizer, path):
 def test_a_tokenizer_without_an_end_or_of_another_kind_is_refused():
     for model in (models.BPE(), models.WordLevel({"a": 0}, unk_token="a")):
         with pytest.raises(SchemeError, match="a BPE tokenizer with a special token is needed"):
-            tokenizer_metadata(Tokenizer(model))
+            minigpt_tokenizer_metadata(Tokenizer(model))
 
 
 # ---- tensors ---------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def ggml():
 def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, tokenizer, path, ggml):
     """The package's, and for K-quants, which it cannot encode, ggml's."""
     write_minigpt(path, trained, tokenizer, kind)
-    types = gguf_types(trained, kind)
+    types = minigpt_types(trained, kind)
     reader = gguf.GGUFReader(path)
     found = {tensor.name: tensor for tensor in reader.tensors}
     assert list(found) == [gguf_name(name) for name in trained.state_dict()]
@@ -273,7 +273,7 @@ def test_a_minigpt_is_rebuilt_from_the_file_alone(kind, tokenizer, path):
     model = random_model(7, wide_enough(kind))
     write_minigpt(path, model, tokenizer, kind)
     with read_gguf(path) as file:
-        back = load_minigpt(file)
+        back = minigpt_from_gguf(file)
         assert back.config.to_dict() == pytest.approx(model.config.to_dict())  # epsilon is a float32 in the file
         for name, w in back.state_dict().items():
             assert torch.equal(w, torch.from_numpy(file.tensor(gguf_name(name))))
@@ -313,11 +313,11 @@ def test_a_file_that_is_no_minigpt_is_refused_before_it_is_built(case, tokenizer
     metadata, tensors, message = NO_MODEL[case]
     model = random_model(7, MiniGPTConfig(context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=96))
     tensors = {gguf_name(name): w for name, w in model.state_dict().items()} | tensors
-    metadata = gguf_metadata(model, tokenizer) | metadata
+    metadata = minigpt_metadata(model, tokenizer) | metadata
     write_gguf(
         path,
         {name: w for name, w in tensors.items() if w is not None},
         {key: value for key, value in metadata.items() if value is not None},
     )
     with read_gguf(path) as file, pytest.raises(MiniquantError, match=message):
-        load_minigpt(file)
+        minigpt_from_gguf(file)

@@ -47,11 +47,11 @@ def text():
 # ---- the bars, measured here -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("target", ["Q4_1", "int3_g64"])
-def test_gptq_halves_the_divergence_of_rounding_to_nearest(trained, windows, text, target):
+@pytest.mark.parametrize("rule", ["Q4_1", "int3_g64"])
+def test_gptq_halves_the_divergence_of_rounding_to_nearest(trained, windows, text, rule):
     plain, better = (
         evaluate(model, windows, trained).kl.mean()
-        for model in (round_to_nearest(trained, target), gptq(trained, text, target))
+        for model in (round_to_nearest(trained, rule), gptq(trained, text, rule))
     )
     assert better <= 0.5 * plain
 
@@ -107,10 +107,10 @@ def test_measuring_a_row_again_gives_what_is_stored_within_its_error(table, meas
     assert abs(again.mean - kl["mean"]) <= allowed
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_method_on_a_target_takes_the_same_bytes(table, target):
+@pytest.mark.parametrize("rule", TARGETS)
+def test_every_method_on_a_rule_takes_the_same_bytes(table, rule):
     for rows in table["models"].values():
-        assert len({row["bytes"] for row in rows.values() if row["kind"] == target}) == 1
+        assert len({row["bytes"] for row in rows.values() if row["kind"] == rule}) == 1
 
 
 def test_both_programs_tell_the_same_story_once_no_activation_stands_out(table):

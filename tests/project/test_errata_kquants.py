@@ -12,7 +12,7 @@ from test_errata import correlation, documents_q4_k, documents_six_bit_fields, s
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump.types import BumpType
 from miniquant.formats.gguf import GGMLType, decode
-from miniquant.models.to_gguf import gguf_name, gguf_types, more_bits
+from miniquant.models.to_gguf import gguf_name, minigpt_types, more_bits
 from miniquant.quantization.packing import unpack_scales_and_mins
 
 
@@ -83,7 +83,7 @@ def test_row_18_the_matrix_is_seven_times_smaller(matrix, blocks):
 
 
 def test_row_19_attention_is_no_more_precise_than_the_rest_but_where_v_is_fused(trained):
-    types = {gguf_name(name): kind for name, kind in gguf_types(trained, "Q4_K_M").items()}
+    types = {gguf_name(name): kind for name, kind in minigpt_types(trained, "Q4_K_M").items()}
     for i in range(trained.config.n_layers):
         assert types[f"blk.{i}.attn_output.weight"] == types[f"blk.{i}.ffn_up.weight"] == "Q4_K"
         assert types[f"blk.{i}.attn_qkv.weight"] == "Q5_K"

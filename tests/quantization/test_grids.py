@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from miniquant.core.errors import QuantizationError
 from miniquant.formats.gguf import GGMLType, decode, encode
 from miniquant.formats.gguf.grids import encode_grid
-from miniquant.quantization.grids import TARGETS, Grid, restore, snap
+from miniquant.quantization.grids import GRID_RULES, Grid, dequantize, quantize
 from miniquant.quantization.symmetric import quantize_per_channel, quantize_per_group
 
 f32 = np.float32
 STORED = {"Q8_0": (-128, 127), "Q4_0": (-8, 7), "Q4_1": (0, 15)}
 OFFICIAL = {name: gguf.GGMLQuantizationType[name] for name in STORED}
-every_target = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+every_rule = pytest.mark.parametrize("rule", GRID_RULES.values(), ids=GRID_RULES)
 every_stored = pytest.mark.parametrize("kind", STORED)
 
 
@@ -29,45 +29,45 @@ def weights(seed, rows=3, columns=128, spread=1.0):
     return (np.random.default_rng(seed).standard_normal((rows, columns)) * spread).astype(f32)
 
 
-# ---- snap and restore ------------------------------------------------------------------------------------------------
+# ---- quantize and dequantize -----------------------------------------------------------------------------------------
 
 
 def test_snap_is_the_nearest_point_of_the_grid_and_a_tie_is_even():
     """By hand: points -1, -0.5, 0, 0.5 … 6.5; halfway between q = 3 and 4 lies 0.75, between 4 and 5 lies 1.25."""
     grid = Grid(f32([[0.5]]), f32([[-1.0]]), 0, 15)
     w = f32([[-9, -1, -0.76, -0.74, 0.75, 1.25, 6.5, 9]])
-    assert snap(w, grid).tolist() == [[0, 0, 0, 1, 4, 4, 15, 15]]
-    assert restore(snap(w, grid), grid).tolist() == [[-1, -1, -1, -0.5, 1, 1, 6.5, 6.5]]
+    assert quantize(w, grid).tolist() == [[0, 0, 0, 1, 4, 4, 15, 15]]
+    assert dequantize(quantize(w, grid), grid).tolist() == [[-1, -1, -1, -0.5, 1, 1, 6.5, 6.5]]
 
 
 def test_each_group_of_each_row_has_its_own_scale_and_minimum():
     grid = Grid(f32([[1, 2], [4, 8]]), f32([[0, 10], [20, 30]]), 0, 15)
     q = np.ones((2, 4), np.int16)
-    assert restore(q, grid).tolist() == [[1, 1, 12, 12], [24, 24, 38, 38]]
-    assert np.array_equal(snap(restore(q, grid), grid), q)
+    assert dequantize(q, grid).tolist() == [[1, 1, 12, 12], [24, 24, 38, 38]]
+    assert np.array_equal(quantize(dequantize(q, grid), grid), q)
 
 
 @pytest.mark.parametrize(("low", "high", "nearest"), [(-8, 7, 0), (0, 15, 0), (3, 9, 3), (-9, -2, -2)])
 def test_where_the_scale_is_zero_the_integer_is_the_one_nearest_to_zero(low, high, nearest):
     grid = Grid(f32([[0]]), f32([[-2]]), low, high)
-    assert snap(f32([[-5, 0, 7, -2]]), grid).tolist() == [[nearest] * 4]
-    assert restore(snap(f32([[5]]), grid), grid).tolist() == [[-2]]
+    assert quantize(f32([[-5, 0, 7, -2]]), grid).tolist() == [[nearest] * 4]
+    assert dequantize(quantize(f32([[5]]), grid), grid).tolist() == [[-2]]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-@every_target
-def test_a_weight_that_is_not_finite_is_refused_where_it_stands(bad, target):
+@every_rule
+def test_a_weight_that_is_not_finite_is_refused_where_it_stands(bad, rule):
     w = weights(0)
-    grid = target.fit(w)
+    grid = rule.fit(w)
     w[2, 5] = bad
-    for call in (lambda: snap(w, grid), lambda: target.fit(w)):
+    for call in (lambda: quantize(w, grid), lambda: rule.fit(w)):
         with pytest.raises(QuantizationError, match=r"weight at \[2, 5\] is (nan|-?inf)"):
             call()
 
 
 def test_weights_far_beyond_the_grid_are_clipped_without_a_warning():
     grid = Grid(f32([[1e-40, 6e-8]]), f32([[-3e38, 0]]), 0, 15)
-    assert snap(f32([[3e38, -3e38, 3e38, -3e38]]), grid).tolist() == [[15, 0, 15, 0]]
+    assert quantize(f32([[3e38, -3e38, 3e38, -3e38]]), grid).tolist() == [[15, 0, 15, 0]]
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_weights_far_beyond_the_grid_are_clipped_without_a_warning():
 )
 def test_rows_and_groups_that_do_not_fit_are_refused(shape, groups):
     grid = Grid(np.ones(groups, f32), np.zeros(groups, f32), 0, 15)
-    for call in (lambda: snap(np.zeros(shape, f32), grid), lambda: restore(np.zeros(shape, np.int16), grid)):
+    for call in (lambda: quantize(np.zeros(shape, f32), grid), lambda: dequantize(np.zeros(shape, np.int16), grid)):
         with pytest.raises(QuantizationError, match=r"do not (fit|divide)"):
             call()
 
@@ -87,7 +87,7 @@ def test_rows_and_groups_that_do_not_fit_are_refused(shape, groups):
 @given(seed=st.integers(0, 2**32 - 1), power=st.integers(-20, 12))
 def test_scales_and_minima_are_those_that_the_official_package_writes(kind, seed, power):
     w = weights(seed, spread=2.0**power)
-    grid = TARGETS[kind].fit(w)
+    grid = GRID_RULES[kind].fit(w)
     raw = gguf.quants.quantize(w, OFFICIAL[kind]).reshape(-1, GGMLType[kind].n_bytes)
     assert np.array_equal(bits(grid.scale.ravel()), bits(raw.view("<f2")[:, 0]))
     expected = raw.view("<f2")[:, 1] if kind == "Q4_1" else np.zeros(len(raw))
@@ -97,95 +97,95 @@ def test_scales_and_minima_are_those_that_the_official_package_writes(kind, seed
 def test_of_two_extremes_with_both_signs_q4_0_takes_the_first_as_ggml_does():
     w = np.zeros((2, 32), f32)
     w[0, [3, 9]], w[1, [3, 9]] = (1, -1), (-1, 1)
-    grid = TARGETS["Q4_0"].fit(w)
+    grid = GRID_RULES["Q4_0"].fit(w)
     assert grid.scale.tolist() == [[-0.125], [0.125]]
-    assert np.array_equal(encode_grid(snap(w, grid), grid, "Q4_0"), encode(w, GGMLType.Q4_0))
+    assert np.array_equal(encode_grid(quantize(w, grid), grid, "Q4_0"), encode(w, GGMLType.Q4_0))
 
 
 @every_stored
 @given(seed=st.integers(0, 2**32 - 1))
 def test_with_the_same_scales_snap_is_never_further_from_a_weight_than_ggml_s_own_rounding(kind, seed):
     w = weights(seed)
-    grid = TARGETS[kind].fit(w)
-    ours = np.abs(restore(snap(w, grid), grid) - w)
+    grid = GRID_RULES[kind].fit(w)
+    ours = np.abs(dequantize(quantize(w, grid), grid) - w)
     theirs = np.abs(decode(encode(w, GGMLType[kind]), GGMLType[kind]) - w)
     assert (ours <= theirs + 1e-6).all()
 
 
 def test_int8_and_int4_are_the_grids_of_the_earlier_labs():
     w = weights(3)
-    for target, (q, scale) in {
+    for rule, (q, scale) in {
         "int8": quantize_per_channel(w),
         "int4_g64": quantize_per_group(w),
     }.items():
-        grid = TARGETS[target].fit(w)
+        grid = GRID_RULES[rule].fit(w)
         assert np.array_equal(grid.scale, scale.reshape(grid.scale.shape).astype(f32))
-        assert np.array_equal(snap(w, grid), q)
+        assert np.array_equal(quantize(w, grid), q)
 
 
 def test_three_and_two_bits_divide_by_half_of_their_steps_and_cut_the_largest_weight():
     w = np.zeros((1, 64), f32)
     w[0, :3] = 4, -4, 1.4
     for name, points in {"int3_g64": [3, -4, 1], "int2_g64": [2, -4, 2]}.items():
-        grid = TARGETS[name].fit(w)
-        assert restore(snap(w, grid), grid)[0, :3].tolist() == points
+        grid = GRID_RULES[name].fit(w)
+        assert dequantize(quantize(w, grid), grid)[0, :3].tolist() == points
 
 
 def test_at_three_and_two_bits_that_loses_less_of_the_trained_weights_than_an_exact_largest_weight(trained):
     w = trained.state_dict()["layers.1.mlp.fc1.weight"].numpy()
 
     def lost(grid):
-        return float(((restore(snap(w, grid), grid) - w) ** 2).sum())
+        return float(((dequantize(quantize(w, grid), grid) - w) ** 2).sum())
 
     for name, limit in {"int3_g64": 3, "int2_g64": 1}.items():
-        grid = TARGETS[name].fit(w)
+        grid = GRID_RULES[name].fit(w)
         exact = grid._replace(scale=(grid.scale * -grid.low / limit).astype(np.float16).astype(f32))
         assert lost(grid) < lost(exact._replace(low=-limit, high=limit))
 
 
-@every_target
-def test_a_grid_can_be_fitted_to_some_columns_alone(target):
+@every_rule
+def test_a_grid_can_be_fitted_to_some_columns_alone(rule):
     """As GPTQ does, when it reaches a group."""
     w = weights(4, columns=256)
-    size = target.group_size or 256
-    whole = target.fit(w)
+    size = rule.group_size or 256
+    whole = rule.fit(w)
     for group in range(256 // size):
-        part = target.fit(w[:, group * size : (group + 1) * size])
+        part = rule.fit(w[:, group * size : (group + 1) * size])
         assert np.array_equal(part.scale[:, 0], whole.scale[:, group])
         assert np.array_equal(part.minimum[:, 0], whole.minimum[:, group])
 
 
-@every_target
-def test_a_matrix_of_zeros_comes_back_as_zeros(target):
+@every_rule
+def test_a_matrix_of_zeros_comes_back_as_zeros(rule):
     w = np.zeros((2, 64), f32)
-    assert not restore(snap(w, target.fit(w)), target.fit(w)).any()
+    assert not dequantize(quantize(w, rule.fit(w)), rule.fit(w)).any()
 
 
-@every_target
-def test_every_scale_and_minimum_is_a_number_of_float16(target):
-    grid = target.fit(weights(5))
+@every_rule
+def test_every_scale_and_minimum_is_a_number_of_float16(rule):
+    grid = rule.fit(weights(5))
     for x in (grid.scale, grid.minimum):
         assert x.dtype == f32
         assert np.array_equal(x, x.astype(np.float16).astype(f32))
 
 
-@every_target
-def test_a_scale_beyond_float16_is_refused(target):
+@every_rule
+def test_a_scale_beyond_float16_is_refused(rule):
     with pytest.raises(QuantizationError, match="float16 ends at 65504; store this tensor as f32"):
-        target.fit(weights(6, spread=1e9))
+        rule.fit(weights(6, spread=1e9))
 
 
-@every_target
-def test_an_odd_row_or_a_vector_is_refused_with_what_to_do(target):
-    if target.group_size:
+@every_rule
+def test_an_odd_row_or_a_vector_is_refused_with_what_to_do(rule):
+    if rule.group_size:
         with pytest.raises(QuantizationError, match="do not divide into groups"):
-            target.fit(weights(7, columns=target.group_size + 1))
+            rule.fit(weights(7, columns=rule.group_size + 1))
     with pytest.raises(QuantizationError, match="1-D tensors stay f32"):
-        target.fit(weights(7)[0])
+        rule.fit(weights(7)[0])
 
 
 def test_targets_go_by_their_own_names():
-    assert all(target.name == name for name, target in TARGETS.items())
+    assert all(rule.name == name for name, rule in GRID_RULES.items())
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
@@ -209,17 +209,17 @@ def grids(draw, kind):
 def test_blocks_decode_to_what_the_grid_says_to_the_bit_here_and_in_the_official_package(kind, data):
     q, grid = data.draw(grids(kind))
     raw = encode_grid(q, grid, kind)
-    assert np.array_equal(bits(decode(raw, GGMLType[kind])), bits(restore(q, grid)))
-    assert np.array_equal(bits(gguf.quants.dequantize(raw, OFFICIAL[kind])), bits(restore(q, grid)))
+    assert np.array_equal(bits(decode(raw, GGMLType[kind])), bits(dequantize(q, grid)))
+    assert np.array_equal(bits(gguf.quants.dequantize(raw, OFFICIAL[kind])), bits(dequantize(q, grid)))
 
 
 @every_stored
 @given(seed=st.integers(0, 2**32 - 1), power=st.integers(-12, 9))
 def test_a_fitted_matrix_can_always_be_stored(kind, seed, power):
     w = weights(seed, spread=2.0**power)
-    grid = TARGETS[kind].fit(w)
-    q = snap(w, grid)
-    assert np.array_equal(bits(decode(encode_grid(q, grid, kind), GGMLType[kind])), bits(restore(q, grid)))
+    grid = GRID_RULES[kind].fit(w)
+    q = quantize(w, grid)
+    assert np.array_equal(bits(decode(encode_grid(q, grid, kind), GGMLType[kind])), bits(dequantize(q, grid)))
 
 
 def test_a_block_of_q4_1_by_hand():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch.ao.quantization.observer import MinMaxObserver, PerChannelMinMaxObserver
 
 from miniquant.core.errors import QuantizationError, SchemeError
-from miniquant.quantization.grids import TARGETS, restore, snap
+from miniquant.quantization.grids import GRID_RULES, dequantize, quantize
 from miniquant.quantization.observers import MSE, MinMax
 from miniquant.quantization.spec import (
     Dtype,
@@ -20,7 +20,7 @@ from miniquant.quantization.spec import (
     RoundMethod,
     ScaleType,
     differences,
-    half_away,
+    round_half_away,
 )
 
 f32 = np.float32
@@ -83,7 +83,7 @@ def test_fake_quantization_is_pytorch_s_but_for_ties(dtype, symmetric, seed):
     spec = QuantizationSpec(dtype, symmetric, ScaleType.float32)
     scale, zero_point = spec.affine(w)
     grid = spec.fit(w)
-    ours = restore(spec.snap(w, grid), grid)
+    ours = dequantize(spec.quantize(w, grid), grid)
     expected = torch.fake_quantize_per_channel_affine(
         torch.from_numpy(w), *(torch.from_numpy(x[:, 0]) for x in (scale, zero_point)), 0, dtype.low, dtype.high
     ).numpy()
@@ -107,8 +107,8 @@ def test_by_hand():
     w = f32([[-1, 0, 2, 0.31]])
     assert spec.affine(w).scale.tolist() == [[pytest.approx(0.2)]]
     assert spec.affine(w).zero_point.tolist() == [[5]]
-    assert spec.snap(w, spec.fit(w)).tolist() == [[0, 5, 15, 7]]
-    assert restore(spec.snap(w, spec.fit(w)), spec.fit(w))[0].tolist() == pytest.approx([-1, 0, 2, 0.4])
+    assert spec.quantize(w, spec.fit(w)).tolist() == [[0, 5, 15, 7]]
+    assert dequantize(spec.quantize(w, spec.fit(w)), spec.fit(w))[0].tolist() == pytest.approx([-1, 0, 2, 0.4])
 
 
 @given(seed=st.integers(0, 2**32 - 1))
@@ -116,10 +116,10 @@ def test_float32_scales_keep_zero_exact_and_float16_minima_need_not(seed):
     w = weights(seed)
     w[:, ::32] = 0
     grid = UINT4.fit(w)
-    assert not restore(UINT4.snap(w, grid), grid)[:, ::32].any()
+    assert not dequantize(UINT4.quantize(w, grid), grid)[:, ::32].any()
     stored = QuantizationSpec(Dtype.uint4, False, ScaleType.float16, qscheme=QScheme.per_group, group_size=32)
     grid = stored.fit(w)
-    off = np.abs(restore(stored.snap(w, grid), grid)[:, ::32])
+    off = np.abs(dequantize(stored.quantize(w, grid), grid)[:, ::32])
     assert (off <= np.abs(grid.minimum) * 2.0**-11).all()
     assert all(np.array_equal(x, x.astype(np.float16)) for x in (grid.scale, grid.minimum))
 
@@ -128,7 +128,7 @@ def test_float16_minima_do_move_zero_somewhere():
     w = weights(0)
     w[:, ::32] = 0
     spec = QuantizationSpec(Dtype.uint4, False, ScaleType.float16, qscheme=QScheme.per_group, group_size=32)
-    assert restore(spec.snap(w, spec.fit(w)), spec.fit(w))[:, ::32].any()
+    assert dequantize(spec.quantize(w, spec.fit(w)), spec.fit(w))[:, ::32].any()
 
 
 @every_dtype
@@ -136,7 +136,7 @@ def test_float16_minima_do_move_zero_somewhere():
 def test_zeros_come_back_as_zeros(dtype, symmetric):
     w = np.zeros((2, 32), f32)
     spec = QuantizationSpec(dtype, symmetric)
-    assert not restore(spec.snap(w, spec.fit(w)), spec.fit(w)).any()
+    assert not dequantize(spec.quantize(w, spec.fit(w)), spec.fit(w)).any()
 
 
 def test_halves_go_where_the_round_method_says():
@@ -145,22 +145,22 @@ def test_halves_go_where_the_round_method_says():
     for method, integers in expected.items():
         spec = QuantizationSpec(Dtype.int8, round_method=method, scale_type=ScaleType.float32)
         grid = spec.fit(w)._replace(scale=np.ones((1, 1), f32))
-        assert spec.snap(w, grid).tolist() == [integers]
+        assert spec.quantize(w, grid).tolist() == [integers]
 
 
 @given(st.floats(-1000, 1000, width=32))
 def test_half_away_is_what_decimal_s_half_up_does(x):
     from decimal import ROUND_HALF_UP, Decimal
 
-    assert half_away(f32([x]))[0] == int(Decimal(x).quantize(Decimal(1), ROUND_HALF_UP))
+    assert round_half_away(f32([x]))[0] == int(Decimal(x).quantize(Decimal(1), ROUND_HALF_UP))
 
 
 def test_a_specification_is_a_target():
-    """Whatever takes a target (GPTQ, AWQ) takes one; a part of the columns has the grid of those columns."""
+    """Whatever takes a rule (GPTQ, AWQ) takes one; a part of the columns has the grid of those columns."""
     w = weights(2)
     part = UINT4.fit(w[:, 32:])
     assert np.array_equal(part.scale[:, 0], UINT4.fit(w).scale[:, 1])
-    assert np.array_equal(snap(w, UINT4.fit(w)), UINT4.snap(w, UINT4.fit(w)))
+    assert np.array_equal(quantize(w, UINT4.fit(w)), UINT4.quantize(w, UINT4.fit(w)))
     assert UINT4.group_size == 32
     assert UINT4.name == "uint4 asymmetric per_group 32, float32 scales"
 
@@ -220,8 +220,10 @@ def test_fixed_ranges_of_inputs_are_shared_by_all_of_them():
 def test_rules_by_name_and_pattern_the_first_that_fits_counts():
     int8 = QuantizationSpec(Dtype.int8)
     names = ["a.fc1", "a.fc2", "b.fc1", "head"]
-    config = QuantizationConfig(UINT4, exclude=["head"], layers={"a.fc2": TARGETS["Q8_0"], "*.fc2": UINT4, "b.*": int8})
-    assert config.rules(names) == {"a.fc1": UINT4, "a.fc2": TARGETS["Q8_0"], "b.fc1": int8}
+    config = QuantizationConfig(
+        UINT4, exclude=["head"], layers={"a.fc2": GRID_RULES["Q8_0"], "*.fc2": UINT4, "b.*": int8}
+    )
+    assert config.rules(names) == {"a.fc1": UINT4, "a.fc2": GRID_RULES["Q8_0"], "b.fc1": int8}
 
 
 @pytest.mark.parametrize("where", ["exclude", "layers"])

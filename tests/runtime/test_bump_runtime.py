@@ -20,7 +20,7 @@ from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.modelfile import load_any
 from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import tokenizer_metadata, write_minigpt
+from miniquant.models.to_gguf import minigpt_tokenizer_metadata, write_minigpt
 from miniquant.runtime.arena import BumpAllocator
 from miniquant.runtime.memory import measure
 from miniquant.runtime.runtime import Runtime, arena_plan
@@ -170,7 +170,7 @@ def test_any_grouping_of_key_value_heads_and_any_base_of_rope(heads, tmp_path):
 
 def test_llama_cpp_gives_the_same_logits_for_both_architectures(tmp_path, minigpts):
     sizes = SMALL | {"vocab": 1024}
-    write_llama(tmp_path / "m.gguf", sizes, more=tokenizer_metadata(load_tokenizer()))
+    write_llama(tmp_path / "m.gguf", sizes, more=minigpt_tokenizer_metadata(load_tokenizer()))
     write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
     tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
     with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
@@ -302,7 +302,7 @@ def test_dequantizing_first_takes_the_float32_weights_on_top(large):
 def test_generating_allocates_nothing_of_a_matrix_s_size(large):
     code = """
 import sys, tracemalloc
-from miniquant.bump.runtime import Runtime
+from miniquant.runtime.runtime import Runtime
 with Runtime(sys.argv[1]) as model:
     model.greedy([0], 1)
     tracemalloc.start()

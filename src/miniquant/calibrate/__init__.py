@@ -8,7 +8,15 @@ from .awq import awq
 from .gptq import gptq
 from .inputs import calibration_tokens
 from .outliers import plant_outliers
-from .rounding import lite, round_to_nearest
+from .rounding import round_to_nearest
 from .smoothquant import smoothquant, w8a8
 
-__all__ = ["awq", "calibration_tokens", "gptq", "lite", "plant_outliers", "round_to_nearest", "smoothquant", "w8a8"]
+__all__ = [
+    "awq",
+    "calibration_tokens",
+    "gptq",
+    "plant_outliers",
+    "round_to_nearest",
+    "smoothquant",
+    "w8a8",
+]

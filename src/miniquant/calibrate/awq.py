@@ -10,73 +10,66 @@ Source: AWQ, https://arxiv.org/abs/2306.00978, section 3.2 and its search over a
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
-from tqdm import tqdm
 
 from ..models.minigpt import MiniGPT
-from ..quantization.grids import Target
-from .folding import fold_of
-from .inputs import LINEARS, calibration_tokens, linears_of, output_error, set_weight, weight_of
-from .rounding import clip as clip_weights
-from .rounding import rounded, target_of
+from ..quantization.grids import GridRule
+from .folding import fold_before
+from .inputs import calibration_walk, get_weight, output_error, set_weight
+from .rounding import clip_weights, fake_quantize_nearest, rule_named
 
 ALPHAS = tuple(i / 20 for i in range(21))
-FLOOR = 1e-4  # of the mean activation: what a channel counts as at least, so that a silent one has a scale too
+SMALLEST_MEAN = 1e-4  # of the mean activation: what a channel counts as at least, so that a silent one has a scale too
 
 
 def awq(
     model: MiniGPT,
     tokens: np.ndarray | None = None,
-    target: str | Target = "Q4_1",
+    rule: str | GridRule = "Q4_1",
     *,
     clip: bool = True,
     progress: bool | None = None,
 ) -> MiniGPT:
-    """A copy of the model, still in float32, whose weights lose less when they are rounded to the target's grid.
+    """A copy of the model, still in float32, whose weights lose less when they are rounded to the rule's grid.
 
     tokens: (n, length) int64, from the training text by default. With ``clip=False`` it computes what ``model``
     computes, for the scales are folded into the layers in front; clipping then changes weights on purpose. No layer's
     output error, for what reaches it on the calibration text, is worse than with plain rounding: alpha 0 is among those
     tried, and a row that clipping does not help is not clipped. ``progress=None`` shows a bar on a terminal only.
 
-    Raises ``QuantizationError`` for tokens that are no windows, and for what the target cannot hold.
+    Raises ``QuantizationError`` for tokens that are no windows, and for what the rule cannot hold.
     """
-    target = target_of(target)
-    twin = copy.deepcopy(model).eval()
-    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
-    off = None if progress is None else not progress
-    walk = tqdm(linears_of(twin, tokens), "AWQ", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
+    rule = rule_named(rule)
+    twin, walk = calibration_walk(model, tokens, "AWQ", progress)
     for name, linear, seen in walk:
         hessian = seen.hessian
-        if fold := fold_of(twin, name):
-            scale = search_scale(weight_of(linear), seen.mean, hessian, target)
+        if fold := fold_before(twin, name):
+            scale = search_scale(get_weight(linear), seen.mean, hessian, rule)
             fold(scale)
             hessian = hessian / np.outer(scale, scale)  # of the inputs as they are now
         if clip:
-            set_weight(linear, clip_weights(weight_of(linear), hessian, target))
+            set_weight(linear, clip_weights(get_weight(linear), hessian, rule))
     return twin
 
 
-def scale_of(mean: np.ndarray, alpha: float) -> np.ndarray:
+def channel_scale(mean: np.ndarray, alpha: float) -> np.ndarray:
     """The scale of each channel for one alpha, normalised so that the largest times the smallest is 1.
 
     mean: (in,) mean of abs(x)   ->   (in,) float32, all above 0; all 1 for alpha 0
 
-    >>> scale_of(np.array([4.0, 1.0]), 0.5).round(3).tolist()
+    >>> channel_scale(np.array([4.0, 1.0]), 0.5).round(3).tolist()
     [1.4140000343322754, 0.7070000171661377]
     """
-    level = np.maximum(mean, FLOOR * mean.mean()) if mean.any() else np.ones_like(mean)
+    level = np.maximum(mean, SMALLEST_MEAN * mean.mean()) if mean.any() else np.ones_like(mean)
     scale = level**alpha
     return (scale / np.sqrt(scale.max() * scale.min())).astype(np.float32)
 
 
-def search_scale(w: np.ndarray, mean: np.ndarray, hessian: np.ndarray, target: Target) -> np.ndarray:
+def search_scale(w: np.ndarray, mean: np.ndarray, hessian: np.ndarray, rule: GridRule) -> np.ndarray:
     """The scale whose weights, rounded to nearest and scaled back, move the layer's output least.
 
     w: (out, in) float32, mean: (in,), hessian: (in, in)   ->   (in,) float32
     """
-    tried = [scale_of(mean, alpha) for alpha in ALPHAS]
-    errors = [output_error(rounded(w * s, target) / s - w, hessian).sum() for s in tried]
+    tried = [channel_scale(mean, alpha) for alpha in ALPHAS]
+    errors = [output_error(fake_quantize_nearest(w * s, rule) / s - w, hessian).sum() for s in tried]
     return tried[int(np.argmin(errors))]

@@ -22,7 +22,7 @@ from ..models.minigpt import Attention, MiniGPT
 Fold = Callable[[np.ndarray], None]
 
 
-def fold_of(model: MiniGPT, name: str) -> Fold | None:
+def fold_before(model: MiniGPT, name: str) -> Fold | None:
     """How to fold a scale (in,) in front of a linear layer of this name, ``"layers.0.mlp.fc1"``; fc2 takes none."""
     number, layer = name.removeprefix("layers.").split(".", 1)
     block = model.layers[int(number)]

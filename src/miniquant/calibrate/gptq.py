@@ -9,17 +9,13 @@ Source: GPTQ, https://arxiv.org/abs/2210.17323, section 3.3 and algorithm 1.
 
 from __future__ import annotations
 
-import copy
-
 import numpy as np
-from tqdm import tqdm
 
 from ..core.errors import QuantizationError
 from ..models.minigpt import MiniGPT
-from ..quantization.grids import Grid, Snapped, Target, restore, snap
-from .inputs import LINEARS, calibration_tokens, linears_of, output_error, set_weight, weight_of
-from .rounding import clip as clip_weights
-from .rounding import nearest, target_of, with_integers
+from ..quantization.grids import Grid, GridRule, QuantizedMatrix, dequantize, quantize
+from .inputs import calibration_walk, get_weight, output_error, set_weight
+from .rounding import clip_weights, quantize_nearest, rule_named, with_quantized_layers
 
 DAMPING = 0.01  # of the mean diagonal of H
 BLOCK = 128  # columns; later ones are moved once a block
@@ -28,7 +24,7 @@ BLOCK = 128  # columns; later ones are moved once a block
 def gptq(
     model: MiniGPT,
     tokens: np.ndarray | None = None,
-    target: str | Target = "Q4_1",
+    rule: str | GridRule = "Q4_1",
     *,
     damping: float = DAMPING,
     act_order: bool = True,
@@ -39,47 +35,44 @@ def gptq(
 
     tokens: (n, length) int64, from the training text by default. ``act_order`` rounds the columns with the largest
     activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
-    the target's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
+    the rule's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
     text is worse than with plain rounding: a row that would be is rounded to nearest. ``progress=None`` shows a bar on
     a terminal only.
 
-    Raises ``QuantizationError`` for tokens that are no windows, for what the target cannot hold, and for a Hessian that
+    Raises ``QuantizationError`` for tokens that are no windows, for what the rule cannot hold, and for a Hessian that
     is not positive definite after damping.
     """
-    target = target_of(target)
-    twin = copy.deepcopy(model).eval()
-    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
-    off = None if progress is None else not progress
+    rule = rule_named(rule)
+    twin, walk = calibration_walk(model, tokens, "GPTQ", progress)
     chosen = {}
-    walk = tqdm(linears_of(twin, tokens), "GPTQ", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
     for name, linear, seen in walk:
         try:
-            found = gptq_layer(weight_of(linear), seen.hessian, target, damping=damping, act_order=act_order, clip=clip)
+            found = gptq_layer(get_weight(linear), seen.hessian, rule, damping=damping, act_order=act_order, clip=clip)
         except QuantizationError as error:
             raise QuantizationError(f"{name}: {error}") from None
-        set_weight(linear, restore(*found))  # the next layers see what rounding has done
+        set_weight(linear, dequantize(*found))  # the next layers see what rounding has done
         chosen[name] = found
-    return with_integers(twin, chosen, target)
+    return with_quantized_layers(twin, chosen, rule)
 
 
 def gptq_layer(
     w: np.ndarray,
     hessian: np.ndarray,
-    target: Target,
+    rule: GridRule,
     *,
     damping: float = DAMPING,
     act_order: bool = True,
     clip: bool = False,
-) -> Snapped:
+) -> QuantizedMatrix:
     """Integers and grid for one matrix: w (out, in) float32, hessian (in, in) float64, not damped.
 
     Without ``act_order`` the grid of a group is fitted when its first column is reached, to weights that have moved
     already. With it the columns of a group are rounded at different times, so all grids are fitted beforehand: which
     column belongs to which group never changes. A dead column, whose input is always 0, is rounded to nearest.
     """
-    plain = nearest(w, target)
-    size = target.group_size or w.shape[1]
-    fitted = (lambda v, h: target.fit(clip_weights(v, h, target))) if clip else (lambda v, _: target.fit(v))
+    plain = quantize_nearest(w, rule)
+    size = rule.group_size or w.shape[1]
+    fitted = (lambda v, h: rule.fit(clip_weights(v, h, rule))) if clip else (lambda v, _: rule.fit(v))
     grid = Grid(plain.grid.scale.copy(), plain.grid.minimum.copy(), plain.grid.low, plain.grid.high)
     early = act_order or size == w.shape[1]
     if early:
@@ -98,12 +91,12 @@ def gptq_layer(
                 part = fitted(left[:, span].astype(np.float32), hessian[span, span])
                 grid.scale[:, group], grid.minimum[:, group] = part.scale[:, 0], part.minimum[:, 0]
             own = Grid(grid.scale[:, group, None], grid.minimum[:, group, None], grid.low, grid.high)
-            chosen = snap(left[:, j, None].astype(np.float32), own)
+            chosen = quantize(left[:, j, None].astype(np.float32), own)
             q[:, order[j]] = chosen[:, 0]
-            scaled[:, j - start] = (left[:, j] - restore(chosen, own)[:, 0]) / factor[j, j]
+            scaled[:, j - start] = (left[:, j] - dequantize(chosen, own)[:, 0]) / factor[j, j]
             left[:, j + 1 : end] -= np.outer(scaled[:, j - start], factor[j, j + 1 : end])
         left[:, end:] -= scaled @ factor[start:end, end:]
-    return _never_worse(Snapped(q, grid), plain, w, hessian)
+    return _never_worse(QuantizedMatrix(q, grid), plain, w, hessian)
 
 
 def damped(hessian: np.ndarray, damping: float = DAMPING) -> np.ndarray:
@@ -143,10 +136,10 @@ def cholesky_of_inverse(hessian: np.ndarray) -> np.ndarray:
     )
 
 
-def _never_worse(found: Snapped, plain: Snapped, w: np.ndarray, hessian: np.ndarray) -> Snapped:
+def _never_worse(found: QuantizedMatrix, plain: QuantizedMatrix, w: np.ndarray, hessian: np.ndarray) -> QuantizedMatrix:
     """Row by row the better of two roundings, by the output error on the calibration text."""
-    errors = [output_error(restore(*snapped) - w, hessian) for snapped in (found, plain)]
+    errors = [output_error(dequantize(*snapped) - w, hessian) for snapped in (found, plain)]
     keep = (errors[0] <= errors[1])[:, None]  # (out, 1); false for NaN too
     pick = lambda a, b: np.where(keep, a, b)  # noqa: E731
     grid = Grid(pick(found.grid.scale, plain.grid.scale), pick(found.grid.minimum, plain.grid.minimum), *plain.grid[2:])
-    return Snapped(pick(found.q, plain.q), grid)
+    return QuantizedMatrix(pick(found.q, plain.q), grid)

@@ -9,24 +9,26 @@ Source: GPTQ, https://arxiv.org/abs/2210.17323, section 3; AWQ, https://arxiv.or
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
+from tqdm import tqdm
 
 from ..core.errors import QuantizationError
 from ..models import corpus
 from ..models.minigpt import MiniGPT
 
-LINEARS = ("attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2")  # of a block, in the order in which text flows through them
+LINEAR_LAYERS = ("attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2")  # of a block, in the order of the forward pass
 WINDOWS = 128  # of 256 tokens: the default calibration text
 BATCH = 8  # windows at once
 
 
-class Inputs(NamedTuple):
+class InputStatistics(NamedTuple):
     """What was seen at the entrance of one linear layer.
 
     hessian: (in, in) float64, Xᵀ X / n, not damped
@@ -60,8 +62,22 @@ def calibration_tokens(n: int = WINDOWS, length: int = 256) -> np.ndarray:
     return np.stack([ids[start : start + length] for start in range(0, n * step, step)])
 
 
+def calibration_walk(
+    model: MiniGPT, tokens: np.ndarray | None, title: str, progress: bool | None
+) -> tuple[MiniGPT, Iterable[tuple[str, nn.Linear, InputStatistics]]]:
+    """A copy of the model, and ``walk_linear_layers`` over that copy with a progress bar of this title.
+
+    tokens: (n, length) int64, from the training text if ``None``. ``progress=None`` shows the bar on a terminal only.
+    """
+    twin = copy.deepcopy(model).eval()
+    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
+    off = None if progress is None else not progress
+    n_layers = len(twin.layers) * len(LINEAR_LAYERS)
+    return twin, tqdm(walk_linear_layers(twin, tokens), title, n_layers, disable=off, unit="layer")
+
+
 @torch.no_grad()
-def linears_of(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str, nn.Linear, Inputs]]:
+def walk_linear_layers(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str, nn.Linear, InputStatistics]]:
     """Every linear layer of the blocks, in the order in which text flows through them: name, layer, what reaches it.
 
     tokens: (n, length) int64, length <= context. A layer that is changed before the next one is asked for has changed
@@ -69,13 +85,13 @@ def linears_of(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str, nn.Lin
     number that reaches a layer is not finite.
 
     >>> from miniquant.models.minigpt import random_model
-    >>> [name for name, _, _ in linears_of(random_model(), np.zeros((1, 8), np.int64))][:3]
+    >>> [name for name, _, _ in walk_linear_layers(random_model(), np.zeros((1, 8), np.int64))][:3]
     ['layers.0.attn.qkv', 'layers.0.attn.proj', 'layers.0.mlp.fc1']
     """
     ids = torch.from_numpy(_windows(model, tokens))
     parts = [model.tok_emb(part) + model.pos_emb.weight[: ids.shape[1]] for part in ids.split(BATCH)]
     for i, block in enumerate(model.layers):
-        places = [f"layers.{i}.{name}" for name in LINEARS]
+        places = [f"layers.{i}.{name}" for name in LINEAR_LAYERS]
         attn, mlp = block.attn, block.mlp
         inside = [block.ln1(x) for x in parts]  # each (windows, length, d_model)
         yield places[0], attn.qkv, _inputs(inside, places[0])
@@ -114,7 +130,7 @@ def _windows(model: MiniGPT, tokens: np.ndarray) -> np.ndarray:
     return tokens.astype(np.int64)
 
 
-def _inputs(parts: list[Tensor], name: str) -> Inputs:
+def _inputs(parts: list[Tensor], name: str) -> InputStatistics:
     """The statistics of what reaches a layer: parts (windows, length, in) float32."""
     width, rows = parts[0].shape[-1], 0
     hessian, total, largest = np.zeros((width, width)), np.zeros(width), np.zeros(width)
@@ -127,7 +143,7 @@ def _inputs(parts: list[Tensor], name: str) -> Inputs:
         np.maximum(largest, size.amax(0).numpy(), out=largest)
     if not np.isfinite(total).all():
         raise QuantizationError(f"what reaches {name} is not finite on this text; look at the weights in front of it")
-    return Inputs(hessian / rows, total / rows, largest)
+    return InputStatistics(hessian / rows, total / rows, largest)
 
 
 def output_error(change: np.ndarray, hessian: np.ndarray) -> np.ndarray:
@@ -142,7 +158,7 @@ def output_error(change: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     return ((change @ hessian) * change).sum(axis=1)
 
 
-def weight_of(linear: nn.Linear) -> np.ndarray:
+def get_weight(linear: nn.Linear) -> np.ndarray:
     """A copy of the weights: (out, in) float32."""
     return linear.weight.detach().numpy().copy()
 

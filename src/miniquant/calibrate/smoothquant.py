@@ -12,15 +12,14 @@ from __future__ import annotations
 import copy
 
 import numpy as np
-from tqdm import tqdm
 
 from ..core.errors import QuantizationError
 from ..models.minigpt import MiniGPT
 from ..models.quantizer import ModelQuantizer
-from ..quantization.grids import TARGETS
+from ..quantization.grids import GRID_RULES
 from ..quantization.spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
-from .folding import fold_of
-from .inputs import LINEARS, calibration_tokens, linears_of, weight_of
+from .folding import fold_before
+from .inputs import calibration_walk, get_weight
 
 STRENGTH = 0.5
 
@@ -37,13 +36,10 @@ def smoothquant(
     """
     if not 0 <= strength <= 1:
         raise QuantizationError(f"the migration strength is from 0 to 1, not {strength}; 0.5 shares alike")
-    twin = copy.deepcopy(model).eval()
-    tokens = calibration_tokens(length=min(256, model.config.context)) if tokens is None else tokens
-    off = None if progress is None else not progress
-    walk = tqdm(linears_of(twin, tokens), "SmoothQuant", len(twin.layers) * len(LINEARS), disable=off, unit="layer")
+    twin, walk = calibration_walk(model, tokens, "SmoothQuant", progress)
     for name, linear, seen in walk:
-        if fold := fold_of(twin, name):
-            fold(smooth_scale(seen.largest, weight_of(linear), strength))
+        if fold := fold_before(twin, name):
+            fold(smooth_scale(seen.largest, get_weight(linear), strength))
     return twin
 
 
@@ -68,5 +64,5 @@ def w8a8(model: MiniGPT) -> MiniGPT:
     come, each token with a scale of its own, so no calibration is needed for them.
     """
     tokens = QuantizationSpec(Dtype.int8, scale_type=ScaleType.float32, is_dynamic=True)
-    quantizer = ModelQuantizer(QuantizationConfig(TARGETS["int8"], tokens))
+    quantizer = ModelQuantizer(QuantizationConfig(GRID_RULES["int8"], tokens))
     return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))

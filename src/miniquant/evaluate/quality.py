@@ -93,7 +93,11 @@ def evaluate(
     batch: int = 8,
     progress: bool = False,
 ) -> Quality:
-    """Measure a model on windows of tokens ((n, length + 1) int64; the held-out topics by default)."""
+    """The quality of a model on windows of held-out text, ``batch`` of them at once.
+
+    windows: (n, length + 1) int64, the held-out topics by default   ->   ``Quality``: nll in nats per token, one value
+    a window; kl only with ``reference``. Raises ``ValueError`` if ``length`` is beyond the model's context.
+    """
     windows = corpus.held_out_windows() if windows is None else windows
     starts = tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress)
     return _measure(model, (windows[start : start + batch] for start in starts), reference)
@@ -105,7 +109,10 @@ def evaluate_in_llamacpp(
     reference: MiniGPT | None = None,
     progress: bool = False,
 ) -> Quality:
-    """``evaluate``, with llama.cpp computing the logits from a GGUF file. Raises ``LlamaCppError`` if it refuses it."""
+    """``evaluate``, with llama.cpp computing the logits from a GGUF file, one window at a time.
+
+    windows, result: as in ``evaluate``. Raises ``LlamaCppError`` if llama.cpp refuses the file.
+    """
     from .llamacpp import LlamaCpp
 
     windows = corpus.held_out_windows() if windows is None else windows

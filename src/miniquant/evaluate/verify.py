@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from ..core.arrays import Array, to_numpy
 from ..core.errors import MiniquantError
 from ..quantization.schemes import GROUP_SIZE, fake_quantize_state, resolve, state_dict_of
-from ..quantization.symmetric import integers, multiply, qmax, scales
+from ..quantization.symmetric import absmax_scales, dequantize_rows, qmax, quantize_rows
 
 WEIGHT_LIMIT = 1e-6  # the assignment's, for every tensor
 ACTIVATION_LIMIT = 1e-3  # the assignment's, for every layer
@@ -65,10 +65,10 @@ def layer_errors(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[
     return tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
 
 
-def beyond(errors: Mapping[str, float], limit: float) -> list[str]:
+def over_limit(errors: Mapping[str, float], limit: float) -> list[str]:
     """The names whose error is not within the limit; NaN is not.
 
-    >>> beyond({"a": 0.0, "b": 2e-3, "c": float("nan")}, 1e-3)
+    >>> over_limit({"a": 0.0, "b": 2e-3, "c": float("nan")}, 1e-3)
     ['b', 'c']
     """
     return [name for name, error in errors.items() if not error <= limit]
@@ -88,7 +88,7 @@ def late_rounding(model: Any, schemes: Mapping[str, str]) -> tuple[dict[str, Arr
         w = to_numpy(state[name])
         bits, groups = (8, 1) if scheme == "q8_per_channel" else (4, w.shape[1] // GROUP_SIZE)
         exact = np.abs(w.reshape(len(w), groups, -1)).max(axis=2) / np.float32(qmax(bits))  # (out, groups) float32
-        q = integers(w, exact, bits)
-        computed[name] = torch.from_numpy(multiply(q, exact))
-        stored[name] = torch.from_numpy(multiply(q, scales(w, groups, bits)))
+        q = quantize_rows(w, exact, bits)
+        computed[name] = torch.from_numpy(dequantize_rows(q, exact))
+        stored[name] = torch.from_numpy(dequantize_rows(q, absmax_scales(w, groups, bits)))
     return computed, stored

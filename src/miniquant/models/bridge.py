@@ -21,7 +21,7 @@ from ..core.arrays import to_numpy
 from ..core.errors import FormatError, SchemeError
 from ..formats.gguf import GGMLType, RawTensor, write_gguf
 from ..formats.gguf.grids import encode_grid
-from ..quantization.grids import Grid, Snapped, Target
+from ..quantization.grids import Grid, GridRule, QuantizedMatrix
 from ..quantization.spec import Dtype, QScheme, QuantizationSpec, ScaleType, differences
 from .quantizer import quantized_layers
 
@@ -41,7 +41,7 @@ STORED = ("dtype", "symmetric", "scale_type", "qscheme", "group_size")  # what b
 _OF_TARGETS = {kind.name: kind for kind in GGUF_TYPES.values()}
 
 
-def gguf_type(rule: QuantizationSpec | Target) -> GGMLType:
+def gguf_type(rule: QuantizationSpec | GridRule) -> GGMLType:
     """The GGUF type that holds what a rule makes of weights.
 
     How numbers were rounded and which range was observed leaves no trace in a block, and does not count.
@@ -75,7 +75,7 @@ def _word(value: Any) -> str:
     return value.name if isinstance(value, Enum) else str(value)
 
 
-def blocks(snapped: Snapped, kind: GGMLType) -> np.ndarray:
+def encode_quantized(snapped: QuantizedMatrix, kind: GGMLType) -> np.ndarray:
     """The integers and grid of a frozen layer as blocks of a type: (out, row_bytes) uint8.
 
     A symmetric unsigned grid becomes the signed one that the type has; the numbers that it stands for stay the same.
@@ -90,7 +90,7 @@ def blocks(snapped: Snapped, kind: GGMLType) -> np.ndarray:
     return encode_grid(q, grid, kind)
 
 
-def table() -> str:
+def gguf_types_table() -> str:
     """``GGUF_TYPES`` in Markdown, for the book."""
     rows = ["| GGUF type | " + " | ".join(f"`{name}`" for name in STORED) + " | bits a weight |", "| --- " * 7 + "|"]
     for spec, kind in GGUF_TYPES.items():
@@ -171,18 +171,18 @@ class _Layers:
         if part != "weight" or owner not in self.kinds:
             return to_numpy(w)[rows], otherwise
         (q, grid), kind = self.layers[owner].frozen, self.kinds[owner]
-        turned = Snapped(q[rows], grid._replace(scale=grid.scale[rows], minimum=grid.minimum[rows]))
-        return RawTensor(blocks(turned, kind), kind, q.shape)
+        turned = QuantizedMatrix(q[rows], grid._replace(scale=grid.scale[rows], minimum=grid.minimum[rows]))
+        return RawTensor(encode_quantized(turned, kind), kind, q.shape)
 
 
 Tensors = tuple[dict[str, Any], dict[str, Any]]  # and metadata
 
 
 def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
-    from .to_gguf import gguf_metadata, gguf_name, gguf_types
+    from .to_gguf import gguf_name, minigpt_metadata, minigpt_types
 
-    metadata = gguf_metadata(model, _tokenizer(folder), layers.main)
-    head = gguf_types(model, layers.main, embedding)["tok_emb.weight"]
+    metadata = minigpt_metadata(model, _tokenizer(folder), layers.main)
+    head = minigpt_types(model, layers.main, embedding)["tok_emb.weight"]
     tensors = {
         gguf_name(name): layers.tensor(name, w, head if name == "tok_emb.weight" else "F32")
         for name, w in model.state_dict().items()
@@ -193,7 +193,7 @@ def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -
 def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
     from .huggingface.convert import places_of, read_recipe
     from .huggingface.llama import rope_order
-    from .huggingface.tokenizer import tokenizer_metadata
+    from .huggingface.tokenizer import read_tokenizer_metadata
     from .to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type
 
     recipe, config = read_recipe(folder)
@@ -222,7 +222,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
         "general.name": folder.resolve().name or "model",
         "general.file_type": FILE_TYPES[layers.main],
         "general.quantization_version": QUANTIZATION_VERSION,
-        **tokenizer_metadata(folder, config, recipe.vocabulary),
+        **read_tokenizer_metadata(folder, config, recipe.vocabulary),
     }
     return tensors | recipe.added(), metadata
 

@@ -166,8 +166,8 @@ class Exporter:
         return self.export(weights, ExportFormat.from_path(filename) or self.default_format, filename)
 
     def _gguf(self, path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWeights) -> None:
-        kinds = gguf_types({name: w.shape for name, w in tensors.items()}, self.gguf_quantization)
-        pairs = gguf_metadata(weights, self.gguf_quantization) if self.include_metadata else {}
+        kinds = export_types({name: w.shape for name, w in tensors.items()}, self.gguf_quantization)
+        pairs = export_metadata(weights, self.gguf_quantization) if self.include_metadata else {}
         if any(kind != GGMLType.F32 for kind in kinds.values()):
             pairs["general.quantization_version"] = _QUANTIZATION_VERSION
         write_gguf(path, {name: (w, kinds[name]) for name, w in tensors.items()}, pairs)
@@ -176,17 +176,17 @@ class Exporter:
 _QUANTIZATION_VERSION = Typed(2, ValueType.UINT32)
 
 
-def gguf_types(shapes: Mapping[str, tuple[int, ...]], quantization: GGUFQuantization) -> dict[str, GGMLType]:
+def export_types(shapes: Mapping[str, tuple[int, ...]], quantization: GGUFQuantization) -> dict[str, GGMLType]:
     """Matrices with rows of whole blocks take the quantization; vectors and odd rows stay F32, as llama.cpp wants it.
 
-    >>> gguf_types({"w": (4, 64), "bias": (64,), "odd": (4, 33)}, GGUFQuantization.Q8_0)["w"].name
+    >>> export_types({"w": (4, 64), "bias": (64,), "odd": (4, 33)}, GGUFQuantization.Q8_0)["w"].name
     'Q8_0'
     """
     kind = GGMLType[quantization.value]
     return {n: kind if len(s) >= 2 and s[-1] % BLOCK == 0 else GGMLType.F32 for n, s in shapes.items()}
 
 
-def gguf_metadata(weights: ModelWeights, quantization: GGUFQuantization) -> dict[str, Any]:
+def export_metadata(weights: ModelWeights, quantization: GGUFQuantization) -> dict[str, Any]:
     """The real keys of GGUF, typed.
 
     Raises ``MetadataError`` if a size is known and the architecture, which its key begins with, is not.

@@ -25,7 +25,7 @@ def gguf_tensors(file: BumpFile) -> dict[str, np.ndarray]:
     return found
 
 
-def load_minigpt(file: BumpFile) -> MiniGPT:
+def minigpt_from_bump(file: BumpFile) -> MiniGPT:
     """Rebuild a MiniGPT from an open bump file of model_type 2, in evaluation mode.
 
     Raises ``MiniquantError`` for another model, or one with a head of its own.

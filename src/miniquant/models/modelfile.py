@@ -124,12 +124,12 @@ def load_any(path: str | os.PathLike[str]) -> MiniGPT:
 
             return load_gguf_lite(path)
         if isinstance(file, BumpFile):
-            from .from_bump import load_minigpt
+            from .from_bump import minigpt_from_bump
 
-            return load_minigpt(file)
-        from .to_gguf import load_minigpt
+            return minigpt_from_bump(file)
+        from .to_gguf import minigpt_from_gguf
 
-        return load_minigpt(file)
+        return minigpt_from_gguf(file)
 
 
 def weights_of(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ..core.arrays import to_numpy
 from ..core.errors import MiniquantError, QuantizationError, SchemeError
-from ..quantization.grids import Snapped, Target, restore, snap
+from ..quantization.grids import GridRule, QuantizedMatrix, dequantize, quantize
 from ..quantization.spec import Affine, QuantizationConfig, QuantizationSpec
 
 
@@ -30,31 +30,31 @@ class QuantizedLinear(nn.Module):
     The rounding has no gradient.
     """
 
-    def __init__(self, linear: nn.Linear, rule: QuantizationSpec | Target, input: QuantizationSpec | None) -> None:
+    def __init__(self, linear: nn.Linear, rule: QuantizationSpec | GridRule, input: QuantizationSpec | None) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias  # shared: nothing is copied
         self.rule, self.input = rule, input
         self.input_affine: Affine | None = None  # of a static input specification, after calibration
-        self.frozen: Snapped | None = None
+        self.frozen: QuantizedMatrix | None = None
         w = to_numpy(self.weight)
         self.affine = rule.affine(w) if isinstance(rule, QuantizationSpec) else None
         self.grid = rule.grid(self.affine, len(w)) if isinstance(rule, QuantizationSpec) else rule.fit(w)
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., in)   ->   (..., out)."""
-        w = self.weight if self.frozen else self._like(restore(self.integers(), self.grid), self.weight)
+        w = self.weight if self.frozen else self._like(dequantize(self.integers(), self.grid), self.weight)
         return F.linear(self._rounded(x), w, self.bias)
 
     def integers(self) -> np.ndarray:
         """What the float weights become on the grid: (out, in) int16."""
         w = to_numpy(self.weight)
-        return self.rule.snap(w, self.grid) if isinstance(self.rule, QuantizationSpec) else snap(w, self.grid)
+        return self.rule.quantize(w, self.grid) if isinstance(self.rule, QuantizationSpec) else quantize(w, self.grid)
 
     def freeze(self) -> None:
         """Replace the float weights by what the grid gives back, and keep the integers."""
         q = self.integers()
-        self.weight = nn.Parameter(self._like(restore(q, self.grid), self.weight), requires_grad=False)
-        self.frozen = Snapped(q, self.grid)
+        self.weight = nn.Parameter(self._like(dequantize(q, self.grid), self.weight), requires_grad=False)
+        self.frozen = QuantizedMatrix(q, self.grid)
 
     def _rounded(self, x: Tensor) -> Tensor:
         """The inputs on a grid of their own.   x: (..., in)   ->   (..., in)."""
@@ -67,7 +67,7 @@ class QuantizedLinear(nn.Module):
             grid = self.input.grid(self.input_affine, len(rows))
         else:
             raise MiniquantError("the inputs of this layer were not calibrated; pass calibration to quantize_model")
-        return self._like(restore(self.input.snap(rows, grid), grid).reshape(x.shape), x)
+        return self._like(dequantize(self.input.quantize(rows, grid), grid).reshape(x.shape), x)
 
     @staticmethod
     def _like(array: np.ndarray, x: Tensor) -> Tensor:

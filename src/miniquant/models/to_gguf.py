@@ -59,7 +59,7 @@ def gguf_name(name: str) -> str:
     return f"blk.{number}.{_PARTS[part]}.{kind}"
 
 
-def gguf_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[str, str]:
+def minigpt_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[str, str]:
     """The type of every parameter, by our names: ``kind`` for the linear layers, F32 for norms, biases and positions.
 
     The token embedding is the output head as well, and few bits cost it too much: it is Q6_K where ``kind`` is a
@@ -101,7 +101,7 @@ def more_bits(layer: int, n_layers: int) -> bool:
     return layer < first or layer >= 7 * n_layers // 8 or (layer - first) % 3 == 2
 
 
-def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
+def minigpt_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
     """Every key that llama.cpp needs to run the model, and the few that it guesses wrong without.
 
     Raises ``SchemeError`` for an unknown type, or a tokenizer that is not the model's.
@@ -124,10 +124,10 @@ def gguf_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name:
     }
     if kind.startswith("Q"):
         metadata["general.quantization_version"] = QUANTIZATION_VERSION
-    return metadata | tokenizer_metadata(tokenizer)
+    return metadata | minigpt_tokenizer_metadata(tokenizer)
 
 
-def tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
+def minigpt_tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
     """A byte-level BPE tokenizer as llama.cpp's ``gpt2`` vocabulary; special tokens are of type CONTROL.
 
     Raises ``SchemeError`` for a tokenizer without a special token: llama.cpp wants to know where a text ends.
@@ -158,12 +158,12 @@ def write_minigpt(
 
     Raises ``SchemeError`` for an unknown type, and whatever ``write_gguf`` raises.
     """
-    types = gguf_types(model, kind, embedding)
+    types = minigpt_types(model, kind, embedding)
     tensors = {gguf_name(name): (w.detach(), types[name]) for name, w in model.state_dict().items()}
-    write_gguf(path, tensors, gguf_metadata(model, tokenizer, kind))
+    write_gguf(path, tensors, minigpt_metadata(model, tokenizer, kind))
 
 
-def load_minigpt(file: GGUFFile) -> MiniGPT:
+def minigpt_from_gguf(file: GGUFFile) -> MiniGPT:
     """Rebuild a MiniGPT from an open GGUF file of architecture ``gpt2``, in evaluation mode.
 
     Raises ``MiniquantError`` if a key or a tensor is missing, has another shape, or has no place in a MiniGPT.

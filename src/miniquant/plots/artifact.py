@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from ..core.arrays import Array
-from .style import MARKERS, WIDTH, described, kind_of, picture
+from .style import MARKERS, WIDTH, described, part_style, picture
 
 LINES = ("-", "--", ":", "-.")
 DARK = ("#0072B2", "#D55E00", "#333333", "#009E73")  # lines: dark enough on white
@@ -92,7 +92,7 @@ def role_bars(roles: Mapping[str, int], *, what: str = "parameters", title: str 
     total = sum(roles.values())
     fig, ax = plt.subplots(figsize=(WIDTH, 1.0 + 0.36 * len(order)))
     for row, role in enumerate(order):
-        colour, hatch = kind_of(role, row)
+        colour, hatch = part_style(role, row)
         ax.barh(row, roles[role], 0.7, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
         text = f"{roles[role]:,} ({100 * roles[role] / total:.2g} %)"
         ax.text(roles[role] + 0.012 * max(roles.values()), row, text, va="center", fontsize=8)

@@ -14,7 +14,7 @@ from matplotlib.patches import Circle, Rectangle, Wedge
 
 from ..formats.gguf_lite.file import GGUFLite
 from ..formats.gguf_lite.sizes import FileSizes, human
-from .style import COLOURS, MARKERS, WIDTH, described, kind_of, picture
+from .style import COLOURS, MARKERS, WIDTH, described, part_style, picture
 
 if TYPE_CHECKING:
     from ..evaluate.quality import Estimate
@@ -61,7 +61,7 @@ def _pie(ax: Axes, centre: tuple[float, float], radius: float, parts: dict[str, 
     label_x, step = x + radius + 0.35, 0.2
     for i, name in enumerate(order):
         end = angle - 360 * parts[name] / total
-        colour, hatch = kind_of(name, i)
+        colour, hatch = part_style(name, i)
         ax.add_patch(Wedge(centre, radius, end, angle, facecolor=colour, hatch=hatch, edgecolor="black", linewidth=0.6))
         at = math.radians(max(end + 4, min(100, angle - 4)) if i == 0 else (angle + end) / 2)
         label_y = y + step * ((len(order) - 1) / 2 - i)
@@ -92,7 +92,7 @@ def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | N
     roles = sorted((role for role, n in totals.items() if n), key=lambda role: -totals[role])
     ax.barh(0, torch_save / 1e6, height=0.65, facecolor="#EEEEEE", edgecolor="black", linewidth=0.6)
     for i, role in enumerate(roles):
-        colour, hatch = kind_of(role, i)
+        colour, hatch = part_style(role, i)
         widths = [s.by_role.get(role, 0) / 1e6 for s in sizes.values()]
         lefts = [sum(s.by_role.get(r, 0) for r in roles[:i]) / 1e6 for s in sizes.values()]
         rows = range(1, len(sizes) + 1)

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..quantization.grids import Grid, restore, snap
+from ..quantization.grids import Grid, dequantize, quantize
 from .style import COLOURS, MARKERS, WIDTH, described, picture
 
 
@@ -26,9 +26,9 @@ def grid_lines(
     ax.plot(row[0], np.zeros(row.size), MARKERS[0], color="#D55E00", markersize=4)
     zeros = {}
     for i, (name, grid) in enumerate(grids.items(), 1):
-        points = restore(np.arange(grid.low, grid.high + 1)[None], grid)[0]
+        points = dequantize(np.arange(grid.low, grid.high + 1)[None], grid)[0]
         ax.vlines(points, i - 0.25, i + 0.25, color="#0072B2", linewidth=1.4)
-        zeros[name] = float(restore(snap(np.zeros((1, 1), np.float32), grid), grid)[0, 0])
+        zeros[name] = float(dequantize(quantize(np.zeros((1, 1), np.float32), grid), grid)[0, 0])
         ax.plot(zeros[name], i, MARKERS[2], color=COLOURS[4], markeredgecolor="black", markersize=7, zorder=3)
     ax.set_yticks(range(len(grids) + 1), ["weights", *grids])
     ax.set_ylim(len(grids) + 0.6, -0.5)

@@ -29,7 +29,7 @@ STYLE = {
     "hatch.linewidth": 0.5,
     "figure.constrained_layout.use": True,
 }
-KINDS = {  # what a part of a file is drawn as, in every figure: (colour, hatch)
+PART_STYLES = {  # what a part of a file is drawn as, in every figure: (colour, hatch)
     "weights": (COLOURS[0], ""),
     "Q4_PER_GROUP_64": (COLOURS[0], ""),
     "embeddings": (COLOURS[1], "////"),
@@ -68,6 +68,6 @@ def described(fig: Figure, alt: str, title: str = "") -> Figure:
     return fig
 
 
-def kind_of(name: str, index: int) -> tuple[str, str]:
+def part_style(name: str, index: int) -> tuple[str, str]:
     """The colour and hatch of a part of a file; ``index`` decides for a part that is not known."""
-    return KINDS.get(name, (COLOURS[index % len(COLOURS)], HATCHES[index % len(HATCHES)]))
+    return PART_STYLES.get(name, (COLOURS[index % len(COLOURS)], HATCHES[index % len(HATCHES)]))

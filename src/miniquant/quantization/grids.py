@@ -31,14 +31,14 @@ class Grid(NamedTuple):
     high: int
 
 
-class Snapped(NamedTuple):
+class QuantizedMatrix(NamedTuple):
     """A matrix on its grid.   q: (out, in) int16, and the grid that says what the integers stand for."""
 
     q: np.ndarray
     grid: Grid
 
 
-class Target(Protocol):
+class GridRule(Protocol):
     """A rule that chooses the grid of a matrix; ``group_size`` is ``None`` where a row is one group."""
 
     name: str
@@ -49,7 +49,7 @@ class Target(Protocol):
         ...
 
 
-def snap(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray] = np.rint) -> np.ndarray:
+def quantize(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray] = np.rint) -> np.ndarray:
     """The integers of the nearest grid points: ``round_half_even((w - minimum) / scale)``, clipped.
 
     w: (out, in) float32   ->   (out, in) int16. Where the scale is 0, the integer nearest to 0 that the grid has.
@@ -58,10 +58,10 @@ def snap(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray]
     Raises ``QuantizationError`` if a weight is not finite, or the grid has other rows or groups.
 
     >>> grid = Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)
-    >>> snap(np.float32([[-2.0, -1.0, 0.0, 0.75, 1.25, 99.0]]), grid).tolist()
+    >>> quantize(np.float32([[-2.0, -1.0, 0.0, 0.75, 1.25, 99.0]]), grid).tolist()
     [[0, 0, 2, 4, 4, 15]]
     """
-    groups = groups_of(w.shape, grid)
+    groups = group_shape(w.shape, grid)
     divisor = np.where(grid.scale == 0, np.float32(np.inf), grid.scale)[..., None]  # w / inf = 0
     out = np.empty(w.shape, np.int16)
     for rows in row_chunks(w.shape):
@@ -80,15 +80,15 @@ def snap(w: np.ndarray, grid: Grid, rounding: Callable[[np.ndarray], np.ndarray]
     return out
 
 
-def restore(q: np.ndarray, grid: Grid) -> np.ndarray:
+def dequantize(q: np.ndarray, grid: Grid) -> np.ndarray:
     """The weights that integers stand for: ``scale * q + minimum``.   q: (out, in)   ->   (out, in) float32.
 
     Raises ``QuantizationError`` if the grid has other rows or groups.
 
-    >>> restore(np.int16([[0, 2, 15]]), Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)).tolist()
+    >>> dequantize(np.int16([[0, 2, 15]]), Grid(np.float32([[0.5]]), np.float32([[-1.0]]), 0, 15)).tolist()
     [[-1.0, 0.0, 6.5]]
     """
-    w = q.reshape(len(q), *groups_of(q.shape, grid)).astype(np.float32)  # (out, groups, group_size)
+    w = q.reshape(len(q), *group_shape(q.shape, grid)).astype(np.float32)  # (out, groups, group_size)
     w *= grid.scale[..., None]
     if has_minimum(grid):
         w += grid.minimum[..., None]
@@ -100,7 +100,7 @@ def has_minimum(grid: Grid) -> bool:
     return grid.low >= 0 or bool(grid.minimum.any())
 
 
-def groups_of(shape: tuple[int, ...], grid: Grid) -> tuple[int, int]:
+def group_shape(shape: tuple[int, ...], grid: Grid) -> tuple[int, int]:
     """(groups, group_size), after a look at whether rows and groups fit."""
     scale, minimum = grid.scale.shape, grid.minimum.shape
     if len(shape) != 2 or len(scale) != 2 or scale != minimum or scale[0] != shape[0]:
@@ -115,7 +115,7 @@ def groups_of(shape: tuple[int, ...], grid: Grid) -> tuple[int, int]:
 # ---- rules that choose a grid ----------------------------------------------------------------------------------------
 
 
-def float16(x: np.ndarray, what: str) -> np.ndarray:
+def round_to_float16(x: np.ndarray, what: str) -> np.ndarray:
     """Rounded to what float16 holds, as float32. Raises ``QuantizationError`` beyond 65504, and names ``what``."""
     with np.errstate(over="ignore"):
         out = x.astype(np.float16).astype(np.float32)
@@ -125,7 +125,7 @@ def float16(x: np.ndarray, what: str) -> np.ndarray:
     return out
 
 
-def in_groups(w: np.ndarray, group_size: int | None) -> np.ndarray:
+def split_into_groups(w: np.ndarray, group_size: int | None) -> np.ndarray:
     """(out, in)   ->   (out, groups, group_size) float32.
 
     Raises ``QuantizationError`` if a row does not divide into groups, or a weight is not finite.
@@ -156,13 +156,13 @@ class Symmetric:
 
     def fit(self, w: np.ndarray) -> Grid:
         """w: (out, in) float32   ->   the grid of every group."""
-        absmax = np.abs(in_groups(w, self.group_size)).max(axis=2)  # (out, groups)
-        scale = float16(absmax / np.float32(self.divisor), "scale")
+        absmax = np.abs(split_into_groups(w, self.group_size)).max(axis=2)  # (out, groups)
+        scale = round_to_float16(absmax / np.float32(self.divisor), "scale")
         return Grid(scale, np.zeros_like(scale), self.low, self.high)
 
 
 @dataclass(frozen=True)
-class SignedExtreme:
+class SignedAbsmax:
     """Q4_0: ``scale = float16(extreme / -8)``; the extreme keeps its sign and becomes -8, so scales may be negative."""
 
     name: str
@@ -172,15 +172,15 @@ class SignedExtreme:
 
     def fit(self, w: np.ndarray) -> Grid:
         """w: (out, in) float32   ->   the grid of every group."""
-        groups = in_groups(w, self.group_size)
+        groups = split_into_groups(w, self.group_size)
         first = np.abs(groups).argmax(axis=2)[..., None]  # of several, ggml takes the first
         extreme = np.take_along_axis(groups, first, axis=2)[..., 0]
-        scale = float16(extreme / np.float32(self.low), "scale")
+        scale = round_to_float16(extreme / np.float32(self.low), "scale")
         return Grid(scale, np.zeros_like(scale), self.low, self.high)
 
 
 @dataclass(frozen=True)
-class FromMinimum:
+class MinMaxAsymmetric:
     """Q4_1: the smallest weight is the minimum, ``scale = float16((largest - smallest) / 15)``."""
 
     name: str
@@ -189,19 +189,19 @@ class FromMinimum:
 
     def fit(self, w: np.ndarray) -> Grid:
         """w: (out, in) float32   ->   the grid of every group."""
-        groups = in_groups(w, self.group_size)
+        groups = split_into_groups(w, self.group_size)
         smallest = groups.min(axis=2)
         with np.errstate(over="ignore"):
-            scale = float16((groups.max(axis=2) - smallest) / np.float32(self.high), "scale")
-        return Grid(scale, float16(smallest, "minimum"), 0, self.high)
+            scale = round_to_float16((groups.max(axis=2) - smallest) / np.float32(self.high), "scale")
+        return Grid(scale, round_to_float16(smallest, "minimum"), 0, self.high)
 
 
-TARGETS: dict[str, Target] = {
-    target.name: target
-    for target in (
+GRID_RULES: dict[str, GridRule] = {
+    rule.name: rule
+    for rule in (
         Symmetric("Q8_0", 32, 127, -127, 127),
-        SignedExtreme("Q4_0"),
-        FromMinimum("Q4_1"),
+        SignedAbsmax("Q4_0"),
+        MinMaxAsymmetric("Q4_1"),
         Symmetric("int8", None, 127, -127, 127),
         Symmetric("int4_g64", 64, 7, -7, 7),
         Symmetric("int3_g64", 64, 4, -4, 3),  # so few steps that one more is worth more than an exact largest weight

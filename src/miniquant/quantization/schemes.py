@@ -11,7 +11,7 @@ import numpy as np
 
 from ..core.arrays import Array, is_torch, like, to_numpy
 from ..core.errors import QuantizationError, SchemeError
-from .symmetric import fake_quantize, floats
+from .symmetric import cast_checked, fake_quantize
 
 GROUP_SIZE = 64
 SCHEMES = ("f32", "f16", "q8_per_channel", "q4_per_group_64")  # the index is the dtype code of the format
@@ -160,7 +160,7 @@ def _fake_quantize(w: Array, scheme: str) -> Array:
     if scheme == "q4_per_group_64":
         return fake_quantize(w, 4, per="group", group_size=GROUP_SIZE)
     array = to_numpy(w)
-    stored = floats(array.reshape(-1), np.float16 if scheme == "f16" else np.float32)
+    stored = cast_checked(array.reshape(-1), np.float16 if scheme == "f16" else np.float32)
     return like(stored.astype(np.float32).reshape(array.shape), w)
 
 

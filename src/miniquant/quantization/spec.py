@@ -1,6 +1,6 @@
 """What to quantize and how, in the terms of AMD's Quark: a specification for numbers, a configuration for a model.
 
-A specification is a rule that chooses a grid (``grids.Target``), so whatever takes a target takes one:
+A specification is a rule that chooses a grid (``grids.GridRule``), so whatever takes a rule takes one:
 ``scale = (high - low) / (steps)``, ``zero_point = low_integer - round(low / scale)``, as in PyTorch's observers.
 
 Source: Quark's documentation, "Bridge from Quark to llama.cpp"; ``torch.ao.quantization.observer`` for the arithmetic.
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.errors import SchemeError
-from .grids import Grid, Target, float16, in_groups, restore, snap
+from .grids import Grid, GridRule, dequantize, quantize, round_to_float16, split_into_groups
 from .observers import MinMax, Observer, Range
 
 
@@ -145,7 +145,7 @@ class QuantizationSpec:
 
     def affine(self, w: np.ndarray) -> Affine:
         """Scales and zero points from the range that the observer sees.   w: (out, in) float32, finite."""
-        groups = in_groups(w, self.group_size)  # (out, groups, group_size)
+        groups = split_into_groups(w, self.group_size)  # (out, groups, group_size)
         rows = groups.reshape(1, -1) if self.qscheme == QScheme.per_tensor else groups.reshape(-1, groups.shape[2])
         found = self._affine(self.observer.range(rows, self._fake_quantize))  # one a row of rows
         shape = (1, 1) if self.qscheme == QScheme.per_tensor else groups.shape[:2]
@@ -162,9 +162,9 @@ class QuantizationSpec:
         scale, minimum = (np.broadcast_to(x, shape) for x in (affine.scale, minimum))
         return Grid(scale, minimum, self.dtype.low, self.dtype.high)
 
-    def snap(self, w: np.ndarray, grid: Grid) -> np.ndarray:
+    def quantize(self, w: np.ndarray, grid: Grid) -> np.ndarray:
         """The integers, rounded as the specification says.   w: (out, in) float32   ->   (out, in) int16."""
-        return snap(w, grid, np.rint if self.round_method == RoundMethod.half_even else half_away)
+        return quantize(w, grid, np.rint if self.round_method == RoundMethod.half_even else round_half_away)
 
     def _affine(self, covered: Range) -> Affine:
         """covered: (rows,)   ->   scale: (rows,), zero point: (rows,)."""
@@ -182,19 +182,19 @@ class QuantizationSpec:
         """x: (rows, n) float32   ->   what comes back of it, if ``covered`` is the range."""
         scale, zero_point = self._affine(covered)
         grid = self.grid(Affine(scale[:, None], zero_point[:, None]), len(x))
-        return restore(self.snap(x, grid), grid)
+        return dequantize(self.quantize(x, grid), grid)
 
     def _stored(self, x: np.ndarray, what: str) -> np.ndarray:
-        return float16(x, what) if self.scale_type == ScaleType.float16 else x.astype(np.float32)
+        return round_to_float16(x, what) if self.scale_type == ScaleType.float16 else x.astype(np.float32)
 
 
 _ENUMS = {"dtype": Dtype, "scale_type": ScaleType, "round_method": RoundMethod, "qscheme": QScheme}
 
 
-def half_away(x: np.ndarray) -> np.ndarray:
+def round_half_away(x: np.ndarray) -> np.ndarray:
     """Rounded half away from 0.   float32   ->   float32.
 
-    >>> half_away(np.float32([0.5, 1.5, -2.5, 0.49999997])).tolist()
+    >>> round_half_away(np.float32([0.5, 1.5, -2.5, 0.49999997])).tolist()
     [1.0, 2.0, -3.0, 0.0]
     """
     almost = np.nextafter(np.float32(0.5), np.float32(0))  # half itself would lift the float below one half to 1
@@ -205,7 +205,7 @@ def half_away(x: np.ndarray) -> np.ndarray:
 class QuantizationConfig:
     """What happens to the linear layers of a model.
 
-    ``weight``: how their weights are rounded: a specification, or any other target
+    ``weight``: how their weights are rounded: a specification, or any other rule
     ``input``: how their inputs are rounded, if at all
     ``exclude``: names of layers that stay as they are; ``*`` stands for anything
     ``layers``: another rule for weights, by name or pattern; the first that fits counts
@@ -213,17 +213,17 @@ class QuantizationConfig:
     Raises ``SchemeError`` for rules that make no sense.
     """
 
-    weight: QuantizationSpec | Target
+    weight: QuantizationSpec | GridRule
     input: QuantizationSpec | None = None
     exclude: Iterable[str] = ()
-    layers: Mapping[str, QuantizationSpec | Target] = field(default_factory=dict)
+    layers: Mapping[str, QuantizationSpec | GridRule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if isinstance(self.exclude, str):
             raise SchemeError(f"exclude={self.exclude!r} is one string; pass a list of names: [{self.exclude!r}]")
         for where, rule in {"weight": self.weight, **self.layers}.items():
             if not hasattr(rule, "fit"):
-                raise SchemeError(f"{where}: {rule!r} is no QuantizationSpec and no other target")
+                raise SchemeError(f"{where}: {rule!r} is no QuantizationSpec and no other rule")
             if getattr(rule, "is_dynamic", False):
                 raise SchemeError(
                     f"{where}: is_dynamic=True fits a scale to every call's numbers, and weights are the same in each; "
@@ -235,7 +235,7 @@ class QuantizationConfig:
                 "beforehand are shared by all; use QScheme.per_tensor, or is_dynamic=True"
             )
 
-    def rules(self, names: Iterable[str]) -> dict[str, QuantizationSpec | Target]:
+    def rules(self, names: Iterable[str]) -> dict[str, QuantizationSpec | GridRule]:
         """The rule of every layer that has one.
 
         Raises ``SchemeError`` for a pattern that no name fits: a slip of the pen would leave a layer in float.

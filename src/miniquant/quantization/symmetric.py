@@ -49,8 +49,8 @@ def quantize_per_tensor(w: Array, bits: int = 8) -> Quantized:
     """
     array = to_numpy(w)
     flat = array.reshape(1, -1)
-    scale = scales(flat, 1, bits)
-    values = integers(flat, scale, bits).reshape(array.shape)
+    scale = absmax_scales(flat, 1, bits)
+    values = quantize_rows(flat, scale, bits).reshape(array.shape)
     return Quantized(like(values, w), like(scale.reshape(()), w))
 
 
@@ -63,8 +63,8 @@ def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
     or a scale beyond float16.
     """
     array = _matrix(w)
-    scale = scales(array, 1, bits)
-    return Quantized(like(integers(array, scale, bits), w), like(scale[:, 0], w))
+    scale = absmax_scales(array, 1, bits)
+    return Quantized(like(quantize_rows(array, scale, bits), w), like(scale[:, 0], w))
 
 
 def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantized:
@@ -80,8 +80,8 @@ def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantiz
             f"rows of {array.shape[1]} weights do not divide into groups of {group_size}; "
             "choose a group size that divides the row, or quantize per channel"
         )
-    scale = scales(array, array.shape[1] // group_size, bits)
-    return Quantized(like(integers(array, scale, bits), w), like(scale, w))
+    scale = absmax_scales(array, array.shape[1] // group_size, bits)
+    return Quantized(like(quantize_rows(array, scale, bits), w), like(scale, w))
 
 
 def dequantize(quantized: Quantized) -> Array:
@@ -99,7 +99,7 @@ def dequantize(quantized: Quantized) -> Array:
     fits = rows.ndim == columns.ndim == 2 and len(columns) == len(rows)
     if not fits or rows.shape[1] % max(1, columns.shape[1]) or (rows.size and not columns.size):
         raise QuantizationError(f"scales of shape {scale.shape} do not fit integers of shape {values.shape}")
-    return like(multiply(rows, columns).reshape(values.shape), quantized.values)
+    return like(dequantize_rows(rows, columns).reshape(values.shape), quantized.values)
 
 
 def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: int = 64) -> Array:
@@ -119,7 +119,7 @@ def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: 
 # ---- the arithmetic, on numpy matrices -------------------------------------------------------------------------------
 
 
-def scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
+def absmax_scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
     """scale = float16(absmax / qmax).   w: (out, in) float32   ->   (out, n_groups) float16, all finite."""
     absmax = np.empty((len(w), n_groups), np.float32)
     for rows in row_chunks(w.shape):
@@ -140,7 +140,7 @@ def scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
     return scale
 
 
-def integers(w: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
+def quantize_rows(w: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
     """q = round_half_even(w / scale), clipped.
 
     w: (out, in) float32, scale: (out, groups) float16   ->   (out, in) int8
@@ -159,7 +159,7 @@ def integers(w: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
     return out
 
 
-def multiply(values: np.ndarray, scale: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+def dequantize_rows(values: np.ndarray, scale: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """w = q * scale.   values: (out, in) int8, scale: (out, groups) float16   ->   (out, in) float32."""
     out = np.empty(values.shape, np.float32) if out is None else out
     groups = scale.shape[1]
@@ -167,7 +167,7 @@ def multiply(values: np.ndarray, scale: np.ndarray, out: np.ndarray | None = Non
     return out
 
 
-def floats(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
+def cast_checked(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
     """Weights as float32 or float16, little-endian.   w: (n,) float32   ->   (n,), a view where nothing changes.
 
     ``start`` is the index of the first, for messages. Raises ``QuantizationError`` unless all are finite, as stored.

@@ -11,12 +11,13 @@ import json
 import os
 import subprocess
 import sys
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core.errors import MiniquantError
 from ..formats.bump.read import open_bump
+
+if TYPE_CHECKING:
+    from .runtime import Runtime
 
 WAYS = ("from blocks", "dequantized first")
 
@@ -63,14 +64,14 @@ def resident() -> int:
 
 def _run(path: str, way: str, n: int) -> Memory:
     from ..formats.bump.types import BumpType
-    from . import runtime
     from .kernels import warm
+    from .runtime import Runtime
 
     with open_bump(path) as file:  # everything that reading brings along is there once before the first look
         size, first = file.n_bytes, file.config.bos or 0
         warm([*(tensor.dtype for tensor in file.tensors.values()), BumpType.FP32])
     before, found = resident(), []
-    with runtime.Runtime(path) as model:
+    with Runtime(path) as model:
         if way == "dequantized first":
             _dequantize(model)
         found.append(resident() - before)
@@ -78,13 +79,10 @@ def _run(path: str, way: str, n: int) -> Memory:
         return Memory(size, model.plan.size, found)
 
 
-def _dequantize(model: object) -> None:
+def _dequantize(model: Runtime) -> None:
     """Put float32 in the place of every matrix: what most programs do when they load a quantized file."""
-    from ..formats.bump.types import BumpType
-
-    for name, tensor in model.file.tensors.items():
-        w = model.file.tensor(name)
-        model._cut[name] = (w.reshape(-1).view(np.uint8), BumpType.FP32, tensor.shape)
+    for name in model.file.tensors:
+        model.replace_weight(name, model.file.tensor(name))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core.errors import MiniquantError
 from ..formats.bump.read import open_bump
-from ..formats.bump.types import BumpConfig, aligned
+from ..formats.bump.types import BumpConfig, BumpType, aligned
 from ..formats.gguf.blocks import decode
 from .arena import BumpAllocator
 from .kernels import matvec, warm
@@ -49,7 +49,7 @@ class Runtime:
             ) from None
         self.used = 0
         self._layer = self._llama_layer if config.architecture == "llama" else self._gpt2_layer
-        self._cut = {name: (self.file.raw(name), t.dtype, t.shape) for name, t in self.file.tensors.items()}
+        self._weights = {name: (self.file.raw(name), t.dtype, t.shape) for name, t in self.file.tensors.items()}
 
     def logits(self, tokens: Sequence[int]) -> Array:
         """The logits after every token of one sequence, from its start: (tokens, vocabulary) float32, a fresh array."""
@@ -93,18 +93,29 @@ class Runtime:
         if self.config.architecture == "gpt2":
             x += self._row("position_embd", self.used)
         else:
-            self._turn(self.used)
+            self._rope_angles(self.used)
         for layer in range(self.config.layers):
             self._layer(layer, f"layers.{layer}.")
         self.used += 1
         if head:
             self._norm("output_norm")
-            self._times("token_embd" if self.config.tied else "output", a["normed"], a["logits"])
+            self._linear("token_embd" if self.config.tied else "output", a["normed"], a["logits"])
         return a["logits"]
+
+    def replace_weight(self, name: str, w: Array) -> None:
+        """Compute with other weights from now on: ``w`` float32, in the shape of the tensor ``name``.
+
+        The file stays as it is. Raises ``MiniquantError`` for a name that the file lacks, or another shape.
+        """
+        if name not in self._weights or w.shape != self._weights[name][2]:
+            expected = self._weights[name][2] if name in self._weights else "no such tensor"
+            raise MiniquantError(f"{name!r}: found weights of shape {w.shape}, expected {expected}")
+        raw = np.ascontiguousarray(w, np.float32).reshape(-1).view(np.uint8)
+        self._weights[name] = (raw, BumpType.FP32, w.shape)
 
     def close(self) -> None:
         """Let go of the file and the arena."""
-        self._cut, self.arena = {}, {}
+        self._weights, self.arena = {}, {}
         self.file.close()
 
     def __enter__(self) -> Runtime:
@@ -119,15 +130,15 @@ class Runtime:
         a, inner = self.arena, self.config.intermediate
         self._norm(f"{at}ln1_gamma")
         for name in ("q", "k", "v"):
-            self._times(f"{at}W{name}", a["normed"], a[name], f"{at}b{name}")
+            self._linear(f"{at}W{name}", a["normed"], a[name], f"{at}b{name}")
         self._rotate(a["q"])
         self._rotate(a["k"])
         self._attend(layer, a["q"], a["k"], a["v"])
-        self._add(f"{at}Wo", a["mixed"], f"{at}bo")
+        self._residual(f"{at}Wo", a["mixed"], f"{at}bo")
         self._norm(f"{at}ln2_gamma")
         gate, up, bias = a["gate"], a["inner"], self._vector(f"{at}b1")
-        self._times(f"{at}W_gate", a["normed"], gate)
-        self._times(f"{at}W_up", a["normed"], up)
+        self._linear(f"{at}W_gate", a["normed"], gate)
+        self._linear(f"{at}W_up", a["normed"], up)
         gate += bias[:inner]
         up += bias[inner:]
         up *= gate
@@ -136,16 +147,16 @@ class Runtime:
             np.exp(gate, out=gate)
         gate += 1
         up /= gate
-        self._add(f"{at}W_down", up, f"{at}b2")
+        self._residual(f"{at}W_down", up, f"{at}b2")
 
     def _gpt2_layer(self, layer: int, at: str) -> None:
         a = self.arena
         self._norm(f"{at}ln1_gamma", f"{at}ln1_beta")
-        self._times(f"{at}Wqkv", a["normed"], a["qkv"], f"{at}bqkv")
+        self._linear(f"{at}Wqkv", a["normed"], a["qkv"], f"{at}bqkv")
         self._attend(layer, *np.split(a["qkv"], 3))
-        self._add(f"{at}Wo", a["mixed"], f"{at}bo")
+        self._residual(f"{at}Wo", a["mixed"], f"{at}bo")
         self._norm(f"{at}ln2_gamma", f"{at}ln2_beta")
-        self._times(f"{at}W_up", a["normed"], a["inner"], f"{at}b1")
+        self._linear(f"{at}W_up", a["normed"], a["inner"], f"{at}b1")
         u, t = a["inner"], a["spare"]  # GELU: u / 2 · (1 + tanh(√(2/π) · (u + 0.044715 u³)))
         np.multiply(u, u, out=t)
         t *= np.float32(0.044715)
@@ -156,7 +167,7 @@ class Runtime:
         t += 1
         u *= t
         u *= np.float32(0.5)
-        self._add(f"{at}W_down", u, f"{at}b2")
+        self._residual(f"{at}W_down", u, f"{at}b2")
 
     # -- what layers are made of
 
@@ -174,18 +185,19 @@ class Runtime:
         if beta is not None:
             out += self._vector(beta)
 
-    def _times(self, name: str, x: Array, out: Array, bias: str | None = None) -> None:
-        raw, kind, _ = self._cut[name]
+    def _linear(self, name: str, x: Array, out: Array, bias: str | None = None) -> None:
+        """out = W · x (+ bias), with W and the bias by their names.   x: (in,)   ->   out: (out,), overwritten."""
+        raw, kind, _ = self._weights[name]
         matvec(raw, kind, x, out)
         if bias is not None:
             out += self._vector(bias)
 
-    def _add(self, name: str, x: Array, bias: str) -> None:
+    def _residual(self, name: str, x: Array, bias: str) -> None:
         """x += W · (what a part of the layer has made) + bias."""
-        self._times(name, x, self.arena["step"], bias)
+        self._linear(name, x, self.arena["step"], bias)
         self.arena["x"] += self.arena["step"]
 
-    def _turn(self, position: int) -> None:
+    def _rope_angles(self, position: int) -> None:
         """The angles of a position: pair i turns by position · theta^(-2i / head_dim)."""
         half, theta = self.config.head_dim // 2, self.config.rope_theta
         angles = position * theta ** (-np.arange(half) * 2.0 / self.config.head_dim)
@@ -219,10 +231,10 @@ class Runtime:
         np.matmul(scores, values[:, :time], out=self.arena["mixed"].reshape(heads, group, width))
 
     def _vector(self, name: str) -> Array:
-        return self._cut[name][0].view("<f4")
+        return self._weights[name][0].view("<f4")
 
     def _row(self, name: str, row: int) -> Array:
-        raw, kind, shape = self._cut[name]
+        raw, kind, shape = self._weights[name]
         return decode(raw.reshape(shape[0], -1)[row], kind.ggml)
 
 

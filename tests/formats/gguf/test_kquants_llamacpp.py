@@ -16,7 +16,7 @@ from miniquant.formats.gguf import GGMLType, RawTensor, read_gguf, write_gguf
 from miniquant.formats.gguf.kquants import K_CODECS
 from miniquant.models import corpus
 from miniquant.models.minigpt import MiniGPT
-from miniquant.models.to_gguf import FILE_TYPES, gguf_name, gguf_types, load_minigpt, write_minigpt
+from miniquant.models.to_gguf import FILE_TYPES, gguf_name, minigpt_from_gguf, minigpt_types, write_minigpt
 
 KINDS = [*(kind.name for kind in K_CODECS), "Q4_K_M"]
 WINDOWS = 6
@@ -46,7 +46,7 @@ def ours(model: MiniGPT, tokens: np.ndarray) -> torch.Tensor:
 def compare(path: Path, windows: np.ndarray) -> tuple[float, float, float]:
     """llama.cpp against PyTorch with the same weights: the difference of NLL, KL, the share of equal argmaxes."""
     with read_gguf(path) as file:
-        model = load_minigpt(file)
+        model = minigpt_from_gguf(file)
     losses, divergences, agreements = [], [], []
     with LlamaCpp(path) as llama:
         for window in windows:
@@ -63,7 +63,7 @@ def compare(path: Path, windows: np.ndarray) -> tuple[float, float, float]:
 def divergence(trained: MiniGPT, path: Path, windows: np.ndarray) -> float:
     """KL of the file's weights from the float model's, in nats a token."""
     with read_gguf(path) as file:
-        model = load_minigpt(file)
+        model = minigpt_from_gguf(file)
     found = []
     for window in windows:
         p, q = ours(trained, window[:-1]), ours(model, window[:-1])
@@ -110,7 +110,7 @@ def test_the_mix_is_between_its_types_in_bytes(files):
 def test_the_official_reader_and_ggml_s_find_the_types_that_were_asked_for(kind, trained, files):
     reader = gguf.GGUFReader(files[kind])
     found = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
-    assert found == {gguf_name(name): chosen for name, chosen in gguf_types(trained, kind).items()}
+    assert found == {gguf_name(name): chosen for name, chosen in minigpt_types(trained, kind).items()}
     assert int(reader.fields["general.file_type"].parts[-1][0]) == FILE_TYPES[kind]
     with LlamaCpp(None) as llama:
         llama.check(files[kind])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from ...core.errors import QuantizationError
-from ...quantization.grids import Grid, groups_of, has_minimum
+from ...quantization.grids import Grid, group_shape, has_minimum
 from .types import GGMLType
 
 _RANGES = {GGMLType.Q8_0: (-128, 127), GGMLType.Q4_0: (-8, 7), GGMLType.Q4_1: (0, 15)}
 
 
 def encode_grid(q: np.ndarray, grid: Grid, kind: GGMLType | str) -> np.ndarray:
-    """Integers that are chosen already, as GGUF blocks; decoding them gives what ``restore`` gives, to the bit.
+    """Integers that are chosen already, as GGUF blocks; decoding them gives what ``dequantize`` gives, to the bit.
 
     q: (out, in) integers, kind: Q8_0, Q4_0 or Q4_1   ->   (out, row_bytes) uint8
 
@@ -52,12 +52,12 @@ def _kind(kind: GGMLType | str) -> GGMLType:
 
 
 def _check(q: np.ndarray, grid: Grid, kind: GGMLType) -> None:
-    _, size = groups_of(q.shape, grid)
+    _, size = group_shape(q.shape, grid)
     low, high = _RANGES[kind]
     if size != kind.block:
         raise QuantizationError(f"{kind.name} has a scale for {kind.block} weights, the grid one for {size}")
     if not np.issubdtype(q.dtype, np.integer):
-        raise QuantizationError(f"q holds {q.dtype}; expected integers, as snap gives them")
+        raise QuantizationError(f"q holds {q.dtype}; expected integers, as quantize gives them")
     found = [grid.low, grid.high, *((int(q.min()), int(q.max())) if q.size else ())]
     if min(found) < low or max(found) > high:
         raise QuantizationError(

@@ -27,7 +27,7 @@ from ...core.files import atomic_write
 from ...core.reading import MappedFile
 from ...quantization.packing import pack_nibbles, unpack_nibbles
 from ...quantization.schemes import GROUP_SIZE, SCHEMES, resolve, state_dict_of
-from ...quantization.symmetric import Quantized, floats, integers, multiply, scales
+from ...quantization.symmetric import Quantized, absmax_scales, cast_checked, dequantize_rows, quantize_rows
 from ..tensor import TensorInfo
 
 if TYPE_CHECKING:
@@ -212,13 +212,15 @@ def encode_tensor(w: np.ndarray, dtype: DType) -> Iterator[memoryview | bytes]:
     if dtype in (DType.F32, DType.F16):
         flat = np.ascontiguousarray(w).reshape(-1)
         for rows in row_chunks((len(flat), 1)):
-            yield memoryview(floats(flat[rows], np.float32 if dtype == DType.F32 else np.float16, rows.start)).cast("B")
+            yield memoryview(
+                cast_checked(flat[rows], np.float32 if dtype == DType.F32 else np.float16, rows.start)
+            ).cast("B")
         return
     bits, groups = (8, 1) if dtype == DType.Q8_PER_CHANNEL else (4, w.shape[1] // GROUP_SIZE)
-    scale = scales(w, groups, bits)  # (out, groups)
+    scale = absmax_scales(w, groups, bits)  # (out, groups)
     yield scale.astype("<f2").tobytes()
     for rows in row_chunks(w.shape):
-        values = integers(w[rows], scale[rows], bits)
+        values = quantize_rows(w[rows], scale[rows], bits)
         yield (values if bits == 8 else pack_nibbles(values)).tobytes()
 
 
@@ -320,7 +322,7 @@ class GGUFLite(MappedFile):
         w = np.empty(info.shape, np.float32)
         for rows in row_chunks(info.shape):
             values = unpack_nibbles(stored[rows]) if stored.dtype == np.uint8 else stored[rows]
-            multiply(values, columns[rows], out=w[rows])
+            dequantize_rows(values, columns[rows], out=w[rows])
         return w
 
     def _stored(self, name: str) -> Quantized:

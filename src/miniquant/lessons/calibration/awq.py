@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...calibrate.awq import scale_of
+from ...calibrate.awq import channel_scale
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import nearest16, nearest32
 
@@ -102,7 +102,7 @@ ACTIVATION_SIZE = Exercise(
 
 def awq_scales(size: np.ndarray, alpha: float) -> np.ndarray:
     """The reference: size (channels,) float32, all above 0 -> (channels,) float32."""
-    return scale_of(size, alpha)
+    return channel_scale(size, alpha)
 
 
 def _scales_oracle(size: np.ndarray, alpha: float) -> np.ndarray:

@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from ...lab.spec import Case, Exercise
-from ...models.export import GGUFQuantization, ModelMetadata, ModelWeights, gguf_metadata
+from ...models.export import GGUFQuantization, ModelMetadata, ModelWeights, export_metadata
 from . import bits_mistakes as lab12_bits_mistakes
 from . import mistakes as lab12_mistakes
 
@@ -54,7 +54,7 @@ def expected_keys(about: ModelMetadata, quantized: bool, include: bool) -> int:
     """The reference: how many keys an exported file has, from the keys that the exporter writes."""
     if not include:
         return int(quantized)
-    return len(gguf_metadata(ModelWeights({}, about), GGUFQuantization.NONE))
+    return len(export_metadata(ModelWeights({}, about), GGUFQuantization.NONE))
 
 
 def _keys_oracle(about: ModelMetadata, quantized: bool, include: bool) -> int:

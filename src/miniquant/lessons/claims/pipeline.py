@@ -21,8 +21,8 @@ from ...models.export import (
     GGUFQuantization,
     ModelMetadata,
     ModelWeights,
-    gguf_metadata,
-    gguf_types,
+    export_metadata,
+    export_types,
     quantize_to_gguf_bytes,
 )
 
@@ -107,8 +107,8 @@ class InMemory(Pipeline):
         self, model: ModelWeights, quantization: GGUFQuantization = GGUFQuantization.NONE, include: bool = True
     ) -> bytes:
         """The bytes of a file, put together in memory."""
-        kinds = gguf_types(model.shapes, quantization)
-        pairs: dict[str, Any] = gguf_metadata(model, quantization) if include else {}
+        kinds = export_types(model.shapes, quantization)
+        pairs: dict[str, Any] = export_metadata(model, quantization) if include else {}
         if any(kind.name != "F32" for kind in kinds.values()):
             pairs["general.quantization_version"] = Typed(2, ValueType.UINT32)
         infos, data, offset = b"", b"", 0

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ...quantization import symmetric as quantize
+from ...quantization import symmetric
 from ..shared.by_hand import Pair, integer, nearest32
 from ..shared.steps import divided, rounded, to_int8
 from .scale import exact, grouped, scales_oracle, slices
@@ -21,7 +21,7 @@ Rounding = Callable[[np.ndarray], np.ndarray]
 
 def quantize_per_group(w: np.ndarray, group_size: int) -> Two:
     """The reference: w (out, in) float32 -> q (out, in) int8 in [-7, 7], scale (out, in / group_size) float32."""
-    values, scale = quantize.quantize_per_group(w, 4, group_size)
+    values, scale = symmetric.quantize_per_group(w, 4, group_size)
     return values, scale.astype(F32)
 
 
@@ -213,7 +213,7 @@ QUANTIZE_PER_GROUP = Exercise(
 
 def dequantize_per_group(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """The reference: q (out, in) int8, scale (out, groups) float32 -> (out, in) float32."""
-    return quantize.multiply(q, scale)
+    return symmetric.dequantize_rows(q, scale)
 
 
 def _dequantize_oracle(q: np.ndarray, scale: np.ndarray) -> np.ndarray:

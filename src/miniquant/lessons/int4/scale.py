@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ...quantization import symmetric as quantize
+from ...quantization import symmetric
 from ..shared.by_hand import stored_scale
 from ..shared.steps import rounded
 
@@ -111,7 +111,7 @@ BITS_PER_WEIGHT = Exercise(
 
 def group_scales(w: np.ndarray, group_size: int) -> np.ndarray:
     """The reference: w (out, in) float32 -> (out, in / group_size) float32, rounded to float16."""
-    return quantize.quantize_per_group(w, 4, group_size).scale.astype(F32)
+    return symmetric.quantize_per_group(w, 4, group_size).scale.astype(F32)
 
 
 def scales_oracle(w: np.ndarray, group_size: int) -> np.ndarray:

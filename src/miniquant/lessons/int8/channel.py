@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ...quantization import symmetric as quantize
+from ...quantization import symmetric
 from ..shared.by_hand import integer, nearest32, stored_scale
 from ..shared.steps import divided, rounded, to_int8
 
@@ -16,7 +16,7 @@ F32 = np.float32
 
 def channel_scales(w: np.ndarray) -> np.ndarray:
     """The reference: w (out, in) float32 -> (out,) float32, rounded to float16."""
-    return quantize.scales(w, 1, bits=8)[:, 0].astype(F32)
+    return symmetric.absmax_scales(w, 1, bits=8)[:, 0].astype(F32)
 
 
 def _channel_oracle(w: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ CHANNEL_SCALES = Exercise(
 
 def quantize_per_channel(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """The reference: w (out, in) float32, scale (out,) float32 -> q (out, in) int8."""
-    return quantize.integers(w, scale[:, None], bits=8)
+    return symmetric.quantize_rows(w, scale[:, None], bits=8)
 
 
 def _quantize_oracle(w: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -289,7 +289,7 @@ QUANTIZE_PER_CHANNEL = Exercise(
 
 def dequantize_per_channel(q: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """The reference: q (out, in) int8, scale (out,) float32 -> (out, in) float32."""
-    return quantize.multiply(q, scale[:, None])
+    return symmetric.dequantize_rows(q, scale[:, None])
 
 
 def _dequantize_oracle(q: np.ndarray, scale: np.ndarray) -> np.ndarray:

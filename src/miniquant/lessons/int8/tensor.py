@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ...quantization import symmetric as quantize
+from ...quantization import symmetric
 from ..shared.by_hand import Pair, integer, stored_scale
 from ..shared.steps import divided, rounded, to_int8
 
@@ -16,7 +16,7 @@ F32 = np.float32
 
 def quantize_per_tensor(w: np.ndarray) -> tuple[np.ndarray, np.float32]:
     """The reference: w, any shape, float32 -> (q int8 of the same shape, scale: a float32 number)."""
-    values, scale = quantize.quantize_per_tensor(w, bits=8)
+    values, scale = symmetric.quantize_per_tensor(w, bits=8)
     return values, F32(scale)
 
 

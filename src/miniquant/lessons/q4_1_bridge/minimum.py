@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from ...lab.spec import Case, Exercise, Mistake
-from ...quantization.grids import Grid, restore, snap
+from ...quantization.grids import Grid, dequantize, quantize
 from ..shared.by_hand import nearest16, nearest32
 from .zero import F32, TOP
 
@@ -17,7 +17,7 @@ from .zero import F32, TOP
 def round_with_minimum(x: np.ndarray, scale: np.ndarray, minimum: np.ndarray) -> np.ndarray:
     """The reference, equation (2): x (n, k) float32, scale and minimum (n, 1) float32 -> (n, k) float32."""
     grid = Grid(scale, minimum, 0, TOP)
-    return restore(snap(x, grid), grid)
+    return dequantize(quantize(x, grid), grid)
 
 
 def minimum_oracle(x: np.ndarray, scale: np.ndarray, minimum: np.ndarray) -> np.ndarray:
@@ -148,7 +148,7 @@ def where_zero_lands(scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
     """The reference: scale (n,) float32, zero point (n,) int16 -> (n,) float32."""
     minimum = (-scale * zero_point).astype(np.float16).astype(F32)
     grid = Grid(scale[:, None], minimum[:, None], 0, TOP)
-    return restore(zero_point[:, None].astype(np.int16), grid)[:, 0]
+    return dequantize(zero_point[:, None].astype(np.int16), grid)[:, 0]
 
 
 def zero_oracle(scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:

@@ -149,7 +149,7 @@ TENSOR_ERRORS = Exercise(
 
 def beyond_limit(errors: dict[str, float], limit: float) -> list[str]:
     """The reference: the names whose error is not within the limit, in their order."""
-    return verify.beyond(errors, limit)
+    return verify.over_limit(errors, limit)
 
 
 def _beyond_oracle(errors: dict[str, float], limit: float) -> list[str]:

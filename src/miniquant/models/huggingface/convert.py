@@ -23,7 +23,7 @@ from ..to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type, more_bits
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
 from .llama import llama, rope_order
-from .tokenizer import tokenizer_metadata
+from .tokenizer import read_tokenizer_metadata
 
 ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (model_type, recipe)
     "LlamaForCausalLM": ("llama", llama),
@@ -61,7 +61,7 @@ def convert_folder(
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
         "general.file_type": FILE_TYPES[kind],
-        **tokenizer_metadata(folder, config, recipe.vocabulary),
+        **read_tokenizer_metadata(folder, config, recipe.vocabulary),
     }
     if any(kind.block > 1 for kind in types.values()):
         metadata["general.quantization_version"] = QUANTIZATION_VERSION

@@ -58,7 +58,7 @@ class _Parts(NamedTuple):
     ends: tuple[str | None, str | None] = (None, None)  # the tokens put before and behind a text
 
 
-def tokenizer_metadata(folder: Path, config: Config, vocabulary: int) -> dict[str, Any]:
+def read_tokenizer_metadata(folder: Path, config: Config, vocabulary: int) -> dict[str, Any]:
     """The keys ``tokenizer.*`` of a folder's tokenizer, for a model with ``vocabulary`` rows in its embedding.
 
     A row without a token gets one of type UNUSED, named [PAD7] after its number. Raises ``FormatError`` for a tokenizer
