@@ -19,6 +19,7 @@ import copy
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -45,15 +46,13 @@ def solved(path: Path) -> NotebookNode:
         cell.metadata.pop("lines_to_next_cell", None)  # an editor's note
         cell.metadata.pop("nbgrader", None)
         if cell.cell_type == "code" and (belongs := exercise_of(cell.source)):
-            name, part = belongs
-            cell.metadata["miniquant"] = {"exercise": name, "part": part}
-            cell.metadata["nbgrader"] = grading_metadata(name, part)
+            cell.metadata["miniquant"] = dict(zip(("exercise", "part"), belongs))
         if place := cell.metadata.get("miniquant"):
-            spec = find(place["exercise"])
-            if place["part"] != "stub" or "The reference" not in str(
-                spec.reference.__doc__
-            ):  # TODO: all are lessons now
-                cell.source = source_of(place["part"], spec, path.name)
+            spec, part = find(place["exercise"]), place["part"]
+            if part != "stub" or "The reference" not in str(spec.reference.__doc__):
+                cell.source = source_of(part, spec, path.name)
+            if cell.cell_type == "code":
+                cell.metadata["nbgrader"] = grading_metadata(spec.name, part)
         if cell.cell_type == "code":
             tags = set(cell.metadata.get("tags", [])) - {"hide-input"}
             if "### BEGIN SOLUTION" in cell.source:
@@ -107,10 +106,15 @@ def skeleton(notebook: NotebookNode) -> list[tuple[str, str, str, str]]:
     return [(c.id, c.cell_type, c.source, json.dumps(c.metadata, sort_keys=True)) for c in notebook.cells]
 
 
-def differences() -> list[str]:
+def chosen(labs: Sequence[str] = ()) -> list[Path]:
+    """The solved notebooks whose names begin with one of the numbers; all of them if none is given."""
+    return [p for p in sorted(SOLUTIONS.glob("[0-9]*.ipynb")) if not labs or p.name.startswith(tuple(labs))]
+
+
+def differences(labs: Sequence[str] = ()) -> list[str]:
     """The stored notebooks that are not what the sources give, one line each."""
     wrong = []
-    for path in sorted(SOLUTIONS.glob("[0-9]*.ipynb")):
+    for path in chosen(labs):
         fresh = solved(path)
         for target, expected in ((path, fresh), (NOTEBOOKS / path.name, student(fresh))):
             name = target.relative_to(ROOT)
@@ -133,13 +137,11 @@ def main() -> int:
     parser.add_argument("labs", nargs="*", help="numbers such as 06; all by default")
     options = parser.parse_args()
     if options.check:
-        wrong = differences()
+        wrong = differences(options.labs)
         print("\n".join(wrong) or "every notebook is what its source gives")
         return bool(wrong)
     os.environ["MINIQUANT_PROGRESS"] = os.devnull
-    paths = sorted(SOLUTIONS.glob("[0-9]*.ipynb"))
-    chosen = [p for p in paths if not options.labs or p.name.startswith(tuple(options.labs))]
-    bar = tqdm(chosen, desc="notebooks", unit="lab")
+    bar = tqdm(chosen(options.labs), desc="notebooks", unit="lab")
     for path in bar:
         bar.set_postfix_str(path.stem)
         fresh = solved(path)

@@ -328,7 +328,22 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
 
 @main.group()
 def lab() -> None:
-    """For authors of labs: check the exercises of a lab."""
+    """For authors of labs: add an exercise, check the exercises of a lab."""
+
+
+@lab.command(name="new")
+@click.argument("subject")
+@click.argument("name")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
+)
+def new_exercise(subject: str, name: str, root: Path) -> None:
+    """Add an exercise NAME that runs to the lab SUBJECT; a SUBJECT that is new becomes the last lab."""
+    from .lab.authoring.new import new_exercise as write
+
+    for path in write(subject, name, root):
+        click.echo(f"wrote {path}")
+    click.echo(f"next: miniquant lab check {subject} {name}, then make notebooks")
 
 
 @lab.command(name="check")

@@ -17,7 +17,7 @@ import numpy as np
 from ..attempt import cases_of, expected_of, outcomes_of
 from ..checking import evaluate
 from ..compare import equal
-from ..spec import Exercise, Function, LessonError, Mistake
+from ..spec import Altered, Exercise, Function, LessonError, Mistake
 
 Claim = Callable[[Exercise], Iterator[str]]
 DIFFICULTIES = ("warm-up", "core", "stretch")
@@ -68,11 +68,13 @@ def texts_are_whole(spec: Exercise) -> Iterator[str]:
 def a_mistake_is_named(spec: Exercise, mistake: Mistake) -> Iterator[str]:
     """The check refuses the mistake and says its name."""
     assert callable(mistake.wrong)
-    try:
-        report = evaluate(spec, renamed(spec, mistake.wrong))
-    except LessonError as error:
-        yield f"{mistake.name!r}: {error}"
-        return
+    if isinstance(mistake.wrong, Altered):
+        try:
+            mistake.wrong.function  # noqa: B018 (compiled here, since an error in a call counts as the student's)
+        except (LessonError, SyntaxError) as error:
+            yield f"{mistake.name!r}: {error}"
+            return
+    report = evaluate(spec, renamed(spec, mistake.wrong))
     if report.status != "failed":
         yield f"{mistake.name!r} is {report.status}: the cases do not show it"
     elif report.mistake != mistake.name:
