@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .core.errors import MiniquantError
-from .inspect.markup import visible
+from .core.text import visible
 
 if TYPE_CHECKING:
     from .models.modelfile import Description

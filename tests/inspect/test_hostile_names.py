@@ -13,9 +13,9 @@ from gguf_malformations import STRING, assemble, info, pair, string
 
 from miniquant import write_gguf_lite
 from miniquant.cli import _print_table, main, run
+from miniquant.core.text import visible
 from miniquant.formats.gguf import read_gguf
 from miniquant.inspect.hexview import hexview
-from miniquant.inspect.markup import visible
 
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal's window
 NAMES = [TITLE, "\x1b[2J", "a\nb: F32", "\x9b2J", "\u202egpj", "\x7f", "\0", "a\rb"]

@@ -6,7 +6,6 @@ no ids and is the same on every machine. Wide parts scroll inside their own box,
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from html import escape
 
@@ -73,17 +72,6 @@ def table(caption: str, head: list[str], rows: list[list[object]], numbers: tupl
     )
     caption = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def visible(text: str) -> str:
-    r"""A text from a file, safe to print: what is no character that one sees is written as JSON escapes it.
-
-    So a name cannot command the terminal, begin a line of its own, or turn the direction of writing.
-
-    >>> print(visible("größe \x1b[2J"))
-    größe \u001b[2J
-    """
-    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
 def text_table(head: list[str], rows: list[list[object]], numbers: tuple[int, ...] = ()) -> str:
