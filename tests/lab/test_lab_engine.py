@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from html.parser import HTMLParser
 
 import numpy as np
@@ -290,6 +291,29 @@ def test_a_time_limit_is_lifted_afterwards():
             pass
     with time_limit(5):
         assert sum(range(10)) == 45
+
+
+def test_a_limit_inside_another_does_not_lift_it():
+    reached = []
+    with pytest.raises(TooSlow), time_limit(0.2):
+        with pytest.raises(TooSlow), time_limit(0.05):
+            while True:
+                pass
+        with time_limit(None):
+            pass
+        reached.append("after the inner limit")
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            pass
+    assert reached
+
+
+def test_an_inner_limit_is_no_longer_than_the_outer_one():
+    start = time.monotonic()
+    with pytest.raises(TooSlow), time_limit(0.05), time_limit(10):
+        while time.monotonic() < start + 5:
+            pass
+    assert time.monotonic() < start + 5
 
 
 def test_the_time_limit_works_outside_the_main_thread():

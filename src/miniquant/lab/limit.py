@@ -1,12 +1,15 @@
-"""A time limit on one call, so that a loop that never ends becomes a message."""
+"""A time limit on a block of code, so that a loop that never ends becomes a message. Limits may be nested."""
 
 from __future__ import annotations
 
 import ctypes
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+AGAIN = 0.2  # seconds from one alarm to the next
 
 
 class TooSlow(BaseException):
@@ -24,13 +27,18 @@ def time_limit(seconds: float | None) -> Iterator[None]:
         def stop(*_: object) -> None:
             raise TooSlow
 
+        start = time.monotonic()
+        outer, _ = signal.getitimer(signal.ITIMER_REAL)  # what is left of a limit around this one; 0 if there is none
         before = signal.signal(signal.SIGALRM, stop)
-        signal.setitimer(signal.ITIMER_REAL, seconds, 0.2)  # again and again: a bare except may swallow the first
+        # again and again: a bare except may swallow the first
+        signal.setitimer(signal.ITIMER_REAL, min(seconds, outer or seconds), AGAIN)
         try:
             yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, before)
+            if outer:
+                signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - start), 0.001), AGAIN)
         return
     target = ctypes.c_ulong(threading.get_ident())  # no SIGALRM (Windows, or another thread): raise from a timer
     timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (target, ctypes.py_object(TooSlow)))
