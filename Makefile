@@ -71,7 +71,7 @@ fuzz: .venv/.installed
 	$(BIN)/python -m fuzz --guided $(SECONDS)
 
 test-quant: .venv/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/test_gguf_blocks.py tests/formats/gguf/test_kquants*.py tests/runtime/test_bump_kernels.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
 
 GGUF_OUT ?= GGUF_OUT
 need-gguf:

@@ -4,8 +4,8 @@ python benchmarks/bench_gguf.py [--size 4096] [--repetitions 9] [--windows 16] [
 
 Rates are in MB/s of float32, whatever the type in the file. Ours run as they are (in threads) and in one thread. Beside
 them, in turns, so that a busy moment of the machine meets all of them, run `np.copyto` and a referee: the `gguf`
-package's numpy codecs, and for encoding K-quants ggml's in C. All but `np.copyto` return fresh memory, as they do for a
-user, and waiting for its pages is part of their time. Writes gguf.json; a few minutes.
+package's numpy codecs, and for types whose encoder searches (K-quants), ggml's encoder in C. All but `np.copyto` return
+fresh memory, as they do for a user, and waiting for its pages is part of their time. Writes gguf.json; a few minutes.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tqdm import tqdm
 
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.gguf import blocks, decode, encode, read_gguf, write_gguf
-from miniquant.formats.gguf.kquants import K_CODECS
+from miniquant.formats.gguf import decode, encode, read_gguf, write_gguf
+from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.models.corpus import held_out_windows, load_tokenizer
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import FILE_TYPES, gguf_name, write_minigpt
@@ -53,11 +53,11 @@ def in_one_thread(job: Job) -> Job:
     """The same job with our threads switched off."""
 
     def run() -> None:
-        threads, blocks.THREADS = blocks.THREADS, 1
+        threads, rows.THREADS = rows.THREADS, 1
         try:
             job()
         finally:
-            blocks.THREADS = threads
+            rows.THREADS = threads
 
     return run
 
@@ -65,19 +65,18 @@ def in_one_thread(job: Job) -> Job:
 def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
     """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
 
-    F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. K-quants the
-    package cannot encode: there stands ggml, in one thread of a process of its own, the way there included, and an
-    eighth of the matrix has to do.
+    F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. A type
+    whose encoder searches is measured on an eighth of the matrix. The package cannot encode it: its referee is ggml, in
+    one thread of a process of its own, the way there included.
     """
     found, whole = {}, w
     with LlamaCpp(None) as ggml:
-        for kind in tqdm([k for k in blocks.CODECS if k != blocks.GGMLType.F32], desc="codecs", unit="type"):
-            w = whole[: -(-len(whole) // 8)] if kind in K_CODECS else whole
+        for kind in tqdm([k for k in CODECS if not CODECS[k].identity], desc="codecs", unit="type"):
+            searches = CODECS[kind].searches
+            w = whole[: -(-len(whole) // 8)] if searches else whole
             copy = partial(np.copyto, np.ones_like(w), w)
             official, raw = gguf.GGMLQuantizationType(kind), encode(w, kind)
-            referee = (
-                partial(ggml.quantize, w, kind) if kind in K_CODECS else partial(gguf.quants.quantize, w, official)
-            )
+            referee = partial(ggml.quantize, w, kind) if searches else partial(gguf.quants.quantize, w, official)
             for what, ours, theirs in (
                 ("encode", partial(encode, w, kind), referee),
                 ("decode", partial(decode, raw, kind), partial(gguf.quants.dequantize, raw, official)),
@@ -156,7 +155,7 @@ def main(arguments: list[str] | None = None) -> None:
         results = {
             "unit of the codecs": "MB/s of float32, median",
             "matrix": f"{options.size}x{options.size}",
-            "threads": blocks.THREADS,
+            "threads": rows.THREADS,
             "codecs": codecs(w, options.repetitions),
             "unit of opening": "ms, 300 tensors and 100,000 tokens",
             "opening": opening(Path(name), options.repetitions),
@@ -167,7 +166,7 @@ def main(arguments: list[str] | None = None) -> None:
             "hardware": hardware(),
         }
     columns = ("ours", "one thread", "referee", "copy", "times")
-    print(table(f"{results['matrix']}: MB/s of float32, {blocks.THREADS} threads", columns, results["codecs"]))
+    print(table(f"{results['matrix']}: MB/s of float32, {rows.THREADS} threads", columns, results["codecs"]))
     print(table("300 tensors, 100,000 tokens: ms to open", ("best", "median"), results["opening"]))
     perplexity = ("bytes", "PyTorch", "llama.cpp", "change, %")
     print(table(f"held-out perplexity, {options.windows} windows", perplexity, results["held-out perplexity"]))

@@ -19,7 +19,7 @@ import numpy as np
 from miniquant.formats.bump import open_bump, write_bump
 from miniquant.formats.bump.types import COUNT, HEADER, OFFSETS, SIZES, BumpConfig, aligned, parts
 from miniquant.formats.gguf import write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 
 from .mutate import EXTREMES, INJURIES
 from .seeds import Seed

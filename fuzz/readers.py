@@ -9,7 +9,7 @@ from miniquant import open_gguf_lite
 from miniquant.core.errors import QuantizationError
 from miniquant.formats.field import fields
 from miniquant.formats.gguf import read_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.read import INTEGERS
 
 from . import bump, seeds
@@ -69,12 +69,18 @@ READERS = {
     "gguf": Reader(
         read_gguf_file,
         seeds.gguf_seeds,
-        ("core/reading", "formats/gguf/read", "formats/gguf/metadata", "formats/gguf/blocks", "formats/gguf/kquants"),
+        (
+            "core/reading",
+            "formats/gguf/read",
+            "formats/gguf/metadata",
+            "formats/gguf/codecs/rows",
+            "formats/gguf/codecs/kquant",
+        ),
     ),
     "bump": Reader(
         bump.read_bump,
         bump.bump_seeds,
-        ("core/reading", "formats/bump/read", "formats/bump/config", "formats/bump/types", "formats/gguf/blocks"),
+        ("core/reading", "formats/bump/read", "formats/bump/config", "formats/bump/types", "formats/gguf/codecs/rows"),
         bump.mend,
         tuple(bump.BUMP_INJURIES),
     ),

@@ -13,7 +13,7 @@ import numpy as np
 from miniquant import write_gguf_lite
 from miniquant.formats.field import fields
 from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.metadata import NUMPY
 
 

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from miniquant.evaluate import llamacpp
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.formats.gguf import GGMLType, write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.models import corpus
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
 from miniquant.models.pretrained import load_pretrained

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, models
 from miniquant.core.errors import MiniquantError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf, write_gguf
-from miniquant.formats.gguf.blocks import CODECS, row_bytes
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.minigpt import MiniGPTConfig, random_model
 from miniquant.models.to_gguf import (
@@ -239,7 +239,7 @@ def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
         for name, w in model.state_dict().items():
             assert torch.equal(w, before[name])
             back, info = torch.from_numpy(file.tensor(gguf_name(name))), file.tensors[gguf_name(name)]
-            assert info.n_bytes == row_bytes(info.dtype, w.shape[-1]) * (w.numel() // w.shape[-1])
+            assert info.n_bytes == info.dtype.bytes_of(tuple(w.shape))
             if info.dtype == GGMLType.F32:
                 assert torch.equal(back, w)
             else:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from miniquant import QuantizationError
 from miniquant.formats.bump import BumpType
 from miniquant.runtime import kernels
-from miniquant.runtime.kernels import KERNELS, matvec
+from miniquant.runtime.kernels import matvec
+
+KERNELS = kernels.kernels()
 
 every_kernel = pytest.mark.parametrize("kind", KERNELS, ids=lambda kind: kind.name)
 
@@ -86,7 +88,7 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, threads, monkeypatch)
     expected, out = np.empty(37, np.float32), np.full(37, np.nan, np.float32)
     matvec(raw.reshape(-1), kind, x, expected)
     monkeypatch.setattr(kernels, "THREADS", threads)
-    monkeypatch.setattr(kernels, "ALONE", 0)
+    monkeypatch.setattr(kernels, "PARALLEL_MIN", 0)
     monkeypatch.setattr(kernels, "STRETCH", 6 * len(raw[0]))  # 6 rows at a time, and one at the end
     kernels._pool.cache_clear()
     matvec(raw.reshape(-1), kind, x, out)

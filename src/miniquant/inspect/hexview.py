@@ -14,8 +14,8 @@ from html import escape
 import numpy as np
 
 from ..formats.field import Field, Source, fields, label_of, load, parse
+from ..formats.gguf.codecs import CODECS
 from ..formats.gguf.fields import block_fields
-from ..formats.gguf.kquants import PARTS
 from ..formats.gguf.types import GGMLType
 from .markup import KINDS, Picture, box, scroll, table
 from .pictures import microscope, nibbles, ribbon
@@ -72,7 +72,7 @@ def super_block(raw: np.ndarray, kind: GGMLType) -> Picture:
     raw: (bytes of a block,) uint8. Raises ``ValueError`` for another number of bytes.
     """
     raw = np.asarray(raw, np.uint8)
-    if kind not in PARTS or raw.shape != (kind.n_bytes,):
+    if kind not in CODECS or not CODECS[kind].super_block or raw.shape != (kind.n_bytes,):
         raise ValueError(f"a super-block of {kind.name} has {kind.n_bytes} bytes, found an array of shape {raw.shape}")
     shown = block_fields(raw, kind)
     title = f"one super-block of {kind.name}: {kind.n_bytes} bytes, {kind.block} weights"

@@ -15,8 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import MiniquantError, SchemeError
-from ..formats.gguf.blocks import CODECS, GGMLType
+from ..formats.gguf.codecs import CODECS
 from ..formats.gguf.metadata import Typed, ValueType
+from ..formats.gguf.types import GGMLType
 from ..formats.gguf.write import write_gguf
 from ..quantization.schemes import role_of
 

@@ -18,7 +18,7 @@ import numpy as np
 from ..core.errors import MiniquantError
 from ..formats.bump.read import open_bump
 from ..formats.bump.types import BumpConfig, BumpType, aligned
-from ..formats.gguf.blocks import decode
+from ..formats.gguf.codecs import decode
 from .arena import BumpAllocator
 from .kernels import matvec, warm
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from miniquant import FormatError
 from miniquant.formats.field import fields, parse
 from miniquant.formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.fields import block_fields
-from miniquant.formats.gguf.kquants import K_CODECS
 from miniquant.inspect.hexview import diff, hexview, ribbon, super_block
 from miniquant.quantization.packing import pack_scales_and_mins
 
@@ -282,7 +282,7 @@ def test_the_ribbon_shows_metadata_infos_and_every_tensor_with_its_type():
 # ---- K-quants --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", K_CODECS, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [k for k, codec in CODECS.items() if codec.super_block], ids=lambda kind: kind.name)
 def test_the_parts_of_a_super_block_are_named_and_each_byte_is_in_one(kind):
     w = np.random.default_rng(0).standard_normal(256).astype(np.float32)
     raw = encode(w, kind)

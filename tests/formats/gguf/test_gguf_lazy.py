@@ -7,7 +7,7 @@ import pytest
 
 from miniquant.core.errors import SchemeError
 from miniquant.formats.gguf import LazyTensor, write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.write import CHUNK, PIECE
 
 

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from miniquant.core.errors import FormatError, QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.formats.gguf import GGUFFile, Typed, ValueType, read_gguf, write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.metadata import NUMPY
 from miniquant.formats.gguf.read import INTEGERS
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from miniquant.core.errors import FormatError
-from miniquant.formats.gguf import Typed, ValueType, blocks, read_gguf, write_gguf
-from miniquant.formats.gguf.blocks import CODECS
+from miniquant.formats.gguf import Typed, ValueType, read_gguf, write_gguf
+from miniquant.formats.gguf.codecs import CODECS, rows
 
 GOOD = np.ones((2, 64), np.float32)
 
@@ -48,7 +48,7 @@ def test_opening_costs_the_header_and_reading_costs_the_tensor(path):
     files = []
     assert peak_of(lambda: files.append(read_gguf(path))) < 50_000
     assert peak_of(lambda: files[0].raw("1")) < 50_000
-    scratch = blocks.THREADS * 2 * 4 * blocks.CHUNK  # two rows of float32 a thread, whatever the tensor's size
+    scratch = rows.THREADS * 2 * 4 * rows.CHUNK  # two rows of float32 a thread, whatever the tensor's size
     assert peak_of(lambda: files[0].tensor("1")) < w.nbytes + scratch + 2_000_000  # two copies would be 12.8 MB more
 
 

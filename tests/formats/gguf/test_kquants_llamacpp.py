@@ -13,12 +13,12 @@ from torch.nn.functional import log_softmax
 
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, RawTensor, read_gguf, write_gguf
-from miniquant.formats.gguf.kquants import K_CODECS
+from miniquant.formats.gguf.codecs import CODECS
 from miniquant.models import corpus
 from miniquant.models.minigpt import MiniGPT
 from miniquant.models.to_gguf import FILE_TYPES, gguf_name, minigpt_from_gguf, minigpt_types, write_minigpt
 
-KINDS = [*(kind.name for kind in K_CODECS), "Q4_K_M"]
+KINDS = [*(kind.name for kind, codec in CODECS.items() if codec.searches), "Q4_K_M"]
 WINDOWS = 6
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import FormatError, QuantizationError
 from ...core.reading import MappedFile
-from ..gguf.blocks import decode
+from ..gguf.codecs import decode
 from ..gguf.read import padded
 from ..tensor import TensorInfo
 from .config import config_path, read_config

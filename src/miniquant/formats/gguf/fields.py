@@ -15,34 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ...quantization.packing import unpack_scales_and_mins
 from ..field import MAGIC_FIELD, Field, _place, _show, _Walk
 from ..tensor import TensorInfo
-from .blocks import CODECS, GGMLType, decode
-from .kquants import PARTS, parts
+from .codecs import CODECS, codec_of, decode
 from .metadata import NUMPY, StringArray, ValueType
 from .read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, padded, read_gguf
+from .types import GGMLType
 
 MAGIC = b"GGUF"
 SHOWN = 6  # elements of an array in its short text
-LAYOUTS = {  # what one block of a type holds, in its order
-    GGMLType.Q8_0: "a float16 scale d, then 32 signed bytes q; each weight is d × q",
-    GGMLType.Q4_0: "a float16 scale d, then 16 bytes; byte j holds weight j in its low half and weight j + 16 in its "
-    "high half; each weight is d × (q - 8)",
-    GGMLType.Q4_1: "a float16 scale d, a float16 minimum m, then 16 bytes of nibbles as in Q4_0; each weight is "
-    "d × q + m",
-    GGMLType.Q2_K: "scales, 16 bytes with a 4-bit scale and above it a 4-bit minimum; qs, 64 bytes of 2-bit q; float16 "
-    "d and dmin; each weight is d × scale × q - dmin × minimum",
-    GGMLType.Q3_K: "hmask, 32 bytes with the third bit of every q; qs, 64 bytes with the lower two; scales, 12 bytes "
-    "with 16 of 6 bits; a float16 d; each weight is d × (scale - 32) × (q - 4)",
-    GGMLType.Q4_K: "float16 d and dmin; scales, 12 bytes with 8 scales and 8 mins of 6 bits; qs, 128 bytes in runs "
-    "of 32, whose low halves hold 32 weights and whose high halves the next 32; each weight is d × scale × q - "
-    "dmin × minimum",
-    GGMLType.Q5_K: "float16 d and dmin; scales, 12 bytes as in Q4_K; qh, 32 bytes with the fifth bit of every q; qs, "
-    "128 bytes as in Q4_K; each weight is d × scale × q - dmin × minimum",
-    GGMLType.Q6_K: "ql, 128 bytes with the lower four bits of every q; qh, 64 bytes with the upper two; scales, 16 "
-    "signed bytes; a float16 d; each weight is d × scale × (q - 32)",
-}
 _NUMBERS = {kind: dtype.str if kind != ValueType.BOOL else "|u1" for kind, dtype in NUMPY.items()}
 _SCALARS = {kind: "<?" if kind == ValueType.BOOL else f"<{dtype.char}" for kind, dtype in NUMPY.items()}
 _SCALARS |= {ValueType.UINT64: "<Q", ValueType.INT64: "<q", ValueType.UINT32: "<I", ValueType.INT32: "<i"}
@@ -92,18 +73,18 @@ class GGUFField(Field):
         return f"{named + '; ' * bool(named)}{place}: {listed}" + ", …" * ((last - first) * per > shown)
 
     def parts(self, start: int, end: int) -> str:
-        """Which parts of a K-quant's blocks lie in the file's bytes ``start`` to ``end``; empty for another type."""
+        """Which parts of a tensor's blocks lie in the file's bytes ``start`` to ``end``; empty without super-blocks."""
         kind = GGMLType.__members__.get(self.form)
-        if kind not in PARTS:
+        if kind not in CODECS or not CODECS[kind].super_block:
             return ""
         first, last = (max(start, self.start) - self.start, min(end, self.end) - self.start)
         found = []
         for block in range(first // kind.n_bytes, (last - 1) // kind.n_bytes + 1):
             at, names = block * kind.n_bytes, []
-            for name, size in PARTS[kind].items():
-                if at < last and at + size > first:
-                    names.append(name)
-                at += size
+            for part in CODECS[kind].fields:
+                if at < last and at + part.n_bytes > first:
+                    names.append(part.name)
+                at += part.n_bytes
             found.append(f"{', '.join(names)} of block {block}")
         return ", ".join(found)
 
@@ -136,35 +117,20 @@ class GGUFField(Field):
 _PLAIN = {kind.name: code for kind, code in INTEGERS.items()}
 
 
-def block_fields(raw: np.ndarray, kind: GGMLType) -> list[Field]:
-    """The parts of one super-block of a K-quant as fields, counted from its first byte.
+def block_fields(raw: np.ndarray, dtype: GGMLType) -> list[Field]:
+    """The parts of one block as fields, counted from its first byte.
 
-    raw: (bytes of a block,) uint8
+    raw: (bytes of a block,) uint8. Raises ``QuantizationError`` for a type without a codec.
 
     >>> [(f.name, f.start, f.end) for f in block_fields(np.zeros(144, np.uint8), GGMLType.Q4_K)]
     [('d', 0, 2), ('dmin', 2, 4), ('scales', 4, 16), ('qs', 16, 144)]
     """
-    found, at = [], 0
-    for name, part in parts(raw, kind).items():
-        shape = "header" if name.startswith("d") else "scales" if name == "scales" else "values"
-        what = _PART[name]
-        if name == "scales" and kind in (GGMLType.Q4_K, GGMLType.Q5_K):
-            both = (" ".join(map(str, numbers)) for numbers in unpack_scales_and_mins(part))
-            what += ": scales {}; mins {}".format(*both)
-        found.append(Field(name, at, at + len(part), shape, what, part, "<e" if name.startswith("d") else "bytes"))
+    codec, found, at = codec_of(dtype), [], 0
+    for field, part in zip(codec.fields, codec.split(raw).values()):
+        text = codec.text_of(field, part)
+        found.append(Field(field.name, at, at + len(part), field.category, text, part, field.form))
         at += len(part)
     return found
-
-
-_PART = {
-    "d": "what a scale of 1 is worth, float16",
-    "dmin": "what a minimum of 1 is worth, float16",
-    "scales": "a small integer for each sub-block",
-    "qs": "the weights' integers, or the lower bits of them",
-    "ql": "the lower four bits of the weights' integers",
-    "qh": "the upper bits of the weights' integers",
-    "hmask": "the highest bit of the weights' integers",
-}
 
 
 def _known(data: bytes, types: Any) -> Any:
@@ -328,14 +294,6 @@ def _impossible(info: TensorInfo[GGMLType]) -> bool:
     """Whether no tensor has such a shape: dims beyond any file, or rows that are no whole number of blocks."""
     width = info.shape[-1] if info.shape else 1
     return width % info.dtype.block != 0 or math.prod(d for d in info.shape if d) >= 2**60
-
-
-def describe_type(kind: GGMLType) -> str:
-    """What the bytes of a tensor of this type hold."""
-    if kind.block == 1:
-        return f"the values, {kind.name}: {kind.n_bytes} bytes each"
-    layout = f": {LAYOUTS[kind]}" if kind in LAYOUTS else ""
-    return f"{kind.name}, blocks of {kind.block} weights in {kind.n_bytes} bytes{layout}"
 
 
 def check_gguf(path: str | os.PathLike[str]) -> None:

@@ -25,8 +25,9 @@ import numpy as np
 
 from ...core.reading import MappedFile
 from ..tensor import TensorInfo
-from .blocks import GGMLType, decode
+from .codecs import decode
 from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
+from .types import GGMLType
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
 VERSION = 3

@@ -1,4 +1,4 @@
-"""The tensor types that a GGUF file may name, and the size of a block of each; ``blocks`` has the codecs.
+"""The tensor types that a GGUF file may name, and the size of a block of each; ``codecs`` encodes and decodes them.
 
 Source: ``enum ggml_type`` in ``ggml.h``, and the sizes of the structs in ``ggml-common.h``.
 """
@@ -72,9 +72,17 @@ class GGMLType(IntEnum):
     @property
     def description(self) -> str:
         """What the bytes of a tensor hold, in their order."""
-        from .fields import describe_type
+        from .codecs import CODECS
 
-        return describe_type(self)
+        if self.block == 1:
+            return f"the values, {self.name}: {self.n_bytes} bytes each"
+        layout = f": {CODECS[self].description}" if self in CODECS else ""
+        return f"{self.name}, blocks of {self.block} weights in {self.n_bytes} bytes{layout}"
+
+    @property
+    def quantized(self) -> bool:
+        """Whether weights share a scale: ggml's ``is_quantized``, which it says of every type with blocks."""
+        return self.block > 1
 
     def bytes_of(self, shape: tuple[int, ...]) -> int:
         """The bytes of a tensor whose last dimension is the row (numpy's order); a scalar is a row of one.

@@ -17,9 +17,11 @@ from ...core.arrays import is_torch
 from ...core.errors import QuantizationError, SchemeError
 from ...core.files import atomic_write
 from ..tensor import TensorInfo
-from .blocks import CHUNK, CODECS, GGMLType, decode, encode
+from .codecs import CODECS, decode, encode
+from .codecs.rows import CHUNK
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
+from .types import GGMLType
 
 PIECE = 2**21  # weights encoded at once, at most: 8 MB of float32
 _NUMBERS = set(map(int, GGMLType))

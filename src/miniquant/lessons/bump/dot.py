@@ -6,7 +6,8 @@ import struct
 
 import numpy as np
 
-from ...formats.gguf.blocks import GGMLType, decode
+from ...formats.gguf.codecs import decode
+from ...formats.gguf.types import GGMLType
 from ...lab.spec import Case, Exercise, Mistake
 
 F32 = np.float32

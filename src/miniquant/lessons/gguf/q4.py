@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...formats.gguf import blocks
+from ...formats.gguf import GGMLType, decode, encode
 from ...lab.compare import Fields
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import nearest32
@@ -18,7 +18,7 @@ from .q8 import F32, block_fields, filled, inverse
 
 def encode_q4_0(w: np.ndarray) -> bytes:
     """The reference: w (n, 32) float32 -> n blocks of 18 bytes."""
-    return blocks.encode(w, blocks.GGMLType.Q4_0).tobytes()
+    return encode(w, GGMLType.Q4_0).tobytes()
 
 
 def q4_0_oracle(w: np.ndarray) -> bytes:
@@ -226,7 +226,7 @@ ENCODE_Q4_0 = Exercise(
 
 def decode_q4_0(raw: bytes) -> np.ndarray:
     """The reference: n blocks of 18 bytes -> (n, 32) float32."""
-    return blocks.decode(np.frombuffer(raw, np.uint8).reshape(-1, 18), blocks.GGMLType.Q4_0)
+    return decode(np.frombuffer(raw, np.uint8).reshape(-1, 18), GGMLType.Q4_0)
 
 
 def decode_oracle(raw: bytes) -> np.ndarray:

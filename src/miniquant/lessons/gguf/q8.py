@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from ...formats.gguf import blocks
+from ...formats.gguf import GGMLType, encode
 from ...lab.compare import Fields
 from ...lab.spec import Case, Exercise, Mistake
 from ..shared.by_hand import nearest32
@@ -20,7 +20,7 @@ F32 = np.float32
 
 def encode_q8_0(w: np.ndarray) -> bytes:
     """The reference: w (n, 32) float32 -> n blocks of 34 bytes."""
-    return blocks.encode(w, blocks.GGMLType.Q8_0).tobytes()
+    return encode(w, GGMLType.Q8_0).tobytes()
 
 
 def q8_0_oracle(w: np.ndarray) -> bytes:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ...formats.gguf import read, write
-from ...formats.gguf.blocks import GGMLType
+from ...formats.gguf.types import GGMLType
 from ...formats.tensor import TensorInfo
 from ...lab.compare import Fields
 from ...lab.spec import Case, Exercise, Mistake

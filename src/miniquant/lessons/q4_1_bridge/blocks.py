@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from ...formats.gguf import blocks
+from ...formats.gguf import GGMLType, decode
 from ...formats.gguf.grids import encode_grid
 from ...lab.compare import Fields
 from ...lab.spec import Case, Exercise, Mistake
@@ -198,7 +198,7 @@ ZERO_POINT_TO_Q4_1 = Exercise(
 
 def decode_q4_1(raw: bytes) -> np.ndarray:
     """The reference: n blocks of 20 bytes -> (n, 32) float32."""
-    return blocks.decode(np.frombuffer(raw, np.uint8).reshape(-1, 20), blocks.GGMLType.Q4_1)
+    return decode(np.frombuffer(raw, np.uint8).reshape(-1, 20), GGMLType.Q4_1)
 
 
 def decode_oracle(raw: bytes) -> np.ndarray:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import FormatError, SchemeError
-from ...formats.gguf.blocks import GGMLType
+from ...formats.gguf.types import GGMLType
 from ...formats.gguf.write import LazyTensor, write_gguf
 from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint, widen
 from ..to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type, more_bits

@@ -1,7 +1,7 @@
 """How K-quants choose a scale: try some near the obvious one, fit each by least squares, keep the best.
 
 The obvious scale just reaches the largest weight. A slightly larger one cuts it off and is finer for the others; a
-smaller one wastes a step. For integers that are chosen already, the best scale (and minimum) follow from a formula.
+smaller one wastes a step. For integers that are chosen already, the best scale (and min) follow from a formula.
 Everything runs on many sub-blocks at once: a column is a sub-block, so that every sum goes down a column in ggml's
 order, and its float32 rounding is ggml's.
 
@@ -23,7 +23,7 @@ class Search(NamedTuple):
     """What was found for every sub-block."""
 
     scale: np.ndarray  # (sub-blocks,) float32
-    minimum: np.ndarray  # (sub-blocks,) float32, what is subtracted
+    min: np.ndarray  # (sub-blocks,) float32, what is subtracted
     q: Callable[[np.ndarray], np.ndarray]  # indices of k sub-blocks -> their integers (weights, k), before any cut
 
 
@@ -36,13 +36,13 @@ def steps(top: int, first: float, count: int) -> np.ndarray:
     return f32(first) + f32(0.1) * np.arange(count + 1, dtype=f32) + f32(top)
 
 
-def search_scale_and_minimum(
+def search_scale_and_min(
     x: np.ndarray, importance: np.ndarray, top: int, factors: np.ndarray, absolute: bool
 ) -> Search:
-    """A scale and a minimum for integers of 0 to ``top``, whose weighted error is smallest of all that are tried.
+    """A scale and a min for integers of 0 to ``top``, whose weighted error is smallest of all that are tried.
 
-    x, importance: (weights, sub-blocks) float32, contiguous. The error is squared, or ``absolute``. The minimum is
-    never above zero: a sub-block of positive weights counts from zero.
+    x, importance: (weights, sub-blocks) float32, contiguous. The error is squared, or ``absolute``. The min is never
+    above zero: a sub-block of positive weights counts from zero.
     """
     low, high = np.minimum(x.min(axis=0), f32(0)), x.max(axis=0)
     q, t, weighted = np.empty_like(x), np.empty_like(x), np.empty_like(x)
@@ -56,9 +56,9 @@ def search_scale_and_minimum(
         np.maximum(q, f32(0), out=q)
         np.minimum(q, f32(top), out=q)
 
-    def error(scale: np.ndarray, minimum: np.ndarray) -> np.ndarray:
+    def error(scale: np.ndarray, offset: np.ndarray) -> np.ndarray:
         np.multiply(q, scale, out=t)
-        np.add(t, minimum, out=t)
+        np.add(t, offset, out=t)
         np.subtract(t, x, out=t)
         if absolute:
             np.abs(t, out=t)
@@ -80,15 +80,15 @@ def search_scale_and_minimum(
         sum_qx = np.add.reduce(np.multiply(weighted, x, out=t), axis=0)
         determinant = total * sum_qq - sum_q * sum_q
         fitted = (total * sum_qx - total_x * sum_q) / determinant
-        minimum = (sum_qq * total_x - sum_q * sum_qx) / determinant
-        above = minimum > 0
+        offset = (sum_qq * total_x - sum_q * sum_qx) / determinant
+        above = offset > 0
         fitted = np.where(above, sum_qx / sum_qq, fitted)
-        minimum = np.where(above, f32(0), minimum)
-        found = error(fitted, minimum)
+        offset = np.where(above, f32(0), offset)
+        found = error(fitted, offset)
         better = (determinant > 0) & (found < best)
         best, scale = np.where(better, found, best), np.where(better, fitted, scale)
         best_low, best_inverse = np.where(better, low, best_low), np.where(better, inverse, best_inverse)
-        low = np.where(better, minimum, low)  # the next attempt counts from here
+        low = np.where(better, offset, low)  # the next attempt counts from here
 
     def integers(chosen: np.ndarray) -> np.ndarray:
         found = np.rint((x[:, chosen] - best_low[chosen]) * best_inverse[chosen])

@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.gguf import GGMLType, decode, encode, kquants, read_gguf, write_gguf
-from miniquant.formats.gguf import blocks as blocks_module
-from miniquant.formats.gguf.blocks import row_bytes
-from miniquant.formats.gguf.kquants import K_CODECS, PARTS, decode_q8_k, encode_q8_k, parts
+from miniquant.formats.gguf import GGMLType, decode, encode, read_gguf, write_gguf
+from miniquant.formats.gguf.codecs import CODECS, kquant, rows
+from miniquant.formats.gguf.codecs.codec import split_fields
+from miniquant.formats.gguf.codecs.q8_k import FIELDS, decode_q8_k, encode_q8_k
 
-KINDS = list(K_CODECS)
+KINDS = [kind for kind, codec in CODECS.items() if codec.searches]
 SAME_COMPILER = platform.machine() in ("x86_64", "AMD64")
 f32 = np.float32
 every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -160,7 +160,7 @@ def test_the_error_is_ggml_s_and_on_x86_the_bytes_are(kind, family, ggml):
 
 @pytest.mark.parametrize("kind", [GGMLType.Q2_K, GGMLType.Q4_K, GGMLType.Q5_K], ids=lambda kind: kind.name)
 def test_the_two_percent_see_an_encoder_that_does_not_search(kind, ggml, monkeypatch):
-    monkeypatch.setattr(kquants, "steps", lambda *_: [])
+    monkeypatch.setattr(kquant, "steps", lambda *_: [])
     w = blocks(gaussian)
     assert rmse(w, encode(w, kind), kind) > 1.02 * rmse(w, ggml.quantize(w, kind), kind)
 
@@ -204,7 +204,7 @@ def test_any_finite_weights_are_encoded_as_ggml_does_or_as_well(kind, data, ggml
 def test_any_shape_keeps_its_rows(kind, shape, width, seed):
     w = np.random.default_rng(seed).standard_normal((*shape, width * 256)).astype(f32)
     raw = encode(w, kind)
-    assert raw.shape == (*shape, row_bytes(kind, width * 256))
+    assert raw.shape == (*shape, kind.bytes_of((width * 256,)))
     assert decode(raw, kind).shape == w.shape
     for at in np.ndindex(*shape):
         assert np.array_equal(encode(w[at], kind), raw[at])
@@ -244,10 +244,10 @@ def test_a_row_that_is_no_multiple_of_256_is_refused(kind, width):
 def test_the_bytes_do_not_depend_on_pieces_chunks_or_threads(kind, threads, monkeypatch):
     w = blocks(student_t)[:37]
     raw, back = encode(w, kind), decode(encode(w, kind), kind)
-    monkeypatch.setattr(kquants, "PIECE", 3)
-    monkeypatch.setattr(blocks_module, "CHUNK", 7 * 256)
-    monkeypatch.setattr(blocks_module, "THREADS", threads)
-    monkeypatch.setattr(blocks_module, "ALONE", 0)
+    monkeypatch.setattr(kquant, "PIECE", 3)
+    monkeypatch.setattr(rows, "CHUNK", 7 * 256)
+    monkeypatch.setattr(rows, "THREADS", threads)
+    monkeypatch.setattr(rows, "PARALLEL_MIN", 0)
     assert np.array_equal(encode(w, kind), raw)
     assert np.array_equal(decode(raw, kind), back)
 
@@ -274,13 +274,6 @@ def test_nothing_is_printed_or_warned_about(kind):
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("kind", PARTS, ids=lambda kind: kind.name)
-def test_the_parts_of_a_block_are_its_bytes_in_order(kind):
-    raw = np.arange(3 * kind.n_bytes).reshape(3, -1).astype(np.uint8)
-    assert np.array_equal(np.concatenate(list(parts(raw, kind).values()), axis=1), raw)
-    assert all(np.shares_memory(part, raw) for part in parts(raw, kind).values())
 
 
 def half(number):
@@ -366,7 +359,7 @@ def test_q8_k_is_ggml_s_to_the_byte_and_no_file_may_hold_it(tmp_path):
 
 
 def test_q8_k_s_sums_are_those_of_sixteen_integers():
-    p = parts(encode_q8_k(blocks(gaussian)), GGMLType.Q8_K)
+    p = split_fields(encode_q8_k(blocks(gaussian)), FIELDS)
     q, sums = p["qs"].view(np.int8).astype(int), np.ascontiguousarray(p["bsums"]).view("<i2")
     assert np.array_equal(q.reshape(-1, 16, 16).sum(axis=2), sums)
 

@@ -1,6 +1,6 @@
-"""The block formats against two referees that share no code with ours: the official ``gguf`` package, and ggml.
+"""The types that only round, against two referees that share no code with ours: the ``gguf`` package, ggml.
 
-K-quants, which the package cannot encode, have ``test_kquants.py``.
+Those whose encoder searches, which the package cannot encode, have ``test_codecs_that_search.py``.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, decode, encode
-from miniquant.formats.gguf import blocks as blocks_module
-from miniquant.formats.gguf.blocks import CODECS, row_bytes
-from miniquant.formats.gguf.kquants import K_CODECS
+from miniquant.formats.gguf.codecs import CODECS, Codec, rows
 
-KINDS = [kind for kind in CODECS if kind not in K_CODECS]
-QUANTIZED = [kind for kind in KINDS if kind.block > 1]
+KINDS = [kind for kind, codec in CODECS.items() if not codec.searches]
+QUANTIZED = [kind for kind in KINDS if kind.quantized]
 f32 = np.float32
 LARGEST, SMALLEST = np.finfo(f32).max, f32(1e-45)
 
@@ -218,7 +216,7 @@ def test_any_bytes_decode_as_the_official_package_does(kind, data):
 def test_any_shape_keeps_its_rows(kind, shape, width, seed):
     w = np.random.default_rng(seed).standard_normal((*shape, width * 32)).astype(f32)
     raw = encode(w, kind)
-    assert raw.shape == (*shape, row_bytes(kind, width * 32))
+    assert raw.shape == (*shape, kind.bytes_of((width * 32,)))
     assert raw.nbytes == kind.bytes_of(w.shape)
     assert decode(raw, kind).shape == w.shape
     if w.size:
@@ -341,18 +339,18 @@ def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):
 def test_the_bytes_do_not_depend_on_chunks_or_threads(kind, threads, n, monkeypatch):
     w = blocks(normal, n).reshape(-1)
     raw, back = encode(w, kind), decode(encode(w, kind), kind)
-    monkeypatch.setattr(blocks_module, "CHUNK", 4 * 32)
-    monkeypatch.setattr(blocks_module, "THREADS", threads)
-    monkeypatch.setattr(blocks_module, "ALONE", 0)
+    monkeypatch.setattr(rows, "CHUNK", 4 * 32)
+    monkeypatch.setattr(rows, "THREADS", threads)
+    monkeypatch.setattr(rows, "PARALLEL_MIN", 0)
     assert np.array_equal(encode(w, kind), raw)
     assert np.array_equal(decode(raw, kind), back)
 
 
 @every_type
 def test_a_tensor_that_is_large_enough_for_threads_is_encoded_as_the_official_package_does(kind, monkeypatch):
-    monkeypatch.setattr(blocks_module, "THREADS", 2)
+    monkeypatch.setattr(rows, "THREADS", 2)
     w = np.random.default_rng(8).standard_normal((33, 32 * 1000), f32)
-    assert w.size > blocks_module.ALONE
+    assert w.size > rows.PARALLEL_MIN
     raw = encode(w, kind)
     assert np.array_equal(raw, official_encode(w, kind))
     assert np.array_equal(decode(raw, kind), official_decode(raw, kind))
@@ -363,9 +361,11 @@ def test_an_error_in_a_thread_comes_out(kind, monkeypatch):
     def broken(*_):
         raise MemoryError("no memory")
 
-    monkeypatch.setattr(blocks_module, "THREADS", 2)
-    monkeypatch.setattr(blocks_module, "ALONE", 0)
-    monkeypatch.setitem(CODECS, kind, blocks_module.Codec(broken, broken))
+    monkeypatch.setattr(rows, "THREADS", 2)
+    monkeypatch.setattr(rows, "PARALLEL_MIN", 0)
+    codec = Codec()
+    codec.dtype, codec.encode = kind, broken
+    monkeypatch.setitem(CODECS, kind, codec)
     with pytest.raises(MemoryError):
         encode(blocks(normal), kind)
 

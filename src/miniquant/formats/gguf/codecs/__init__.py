@@ -1,0 +1,18 @@
+"""The tensor types that can be encoded and decoded here: a file for each, with all that is known about the type.
+
+A type is a class in a file of this folder. It registers itself when it is imported, and every file of the folder is
+imported here: a new type needs no other line. Tables, help texts, tests and benchmarks walk ``CODECS``.
+"""
+
+import pkgutil
+from importlib import import_module
+
+from .codec import CODECS, BlockField, Codec, Dot, codec_of
+from .rows import decode, encode
+
+for _module in pkgutil.iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+for _dtype in sorted(CODECS):  # in the order of ggml's numbers, whatever the files are called
+    CODECS[_dtype] = CODECS.pop(_dtype)
+
+__all__ = ["CODECS", "BlockField", "Codec", "Dot", "codec_of", "decode", "encode"]

@@ -1,0 +1,79 @@
+"""Arithmetic that several types share: columns, scales, nibbles; and reading float16 where numba compiles it.
+
+Where arithmetic goes across the weights of a block, the blocks are transposed first: numpy is fast along long rows and
+slow along short ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .codec import BlockField
+
+f32, i32 = np.float32, np.int32
+SCALE = BlockField("d", 2, "header", "the scale, float16", "<e")
+MIN = BlockField("m", 2, "header", "the min, which is added to every weight, float16", "<e")
+NIBBLES = BlockField("qs", 16, "values", "byte j: weight j in the low half, weight j + 16 in the high half")
+
+
+def columns(w: np.ndarray, scratch: np.ndarray) -> np.ndarray:
+    """A copy, transposed: (blocks, 32)   ->   (32, blocks), in ``scratch``."""
+    x = scratch[0, : w.size].reshape(w.shape[1], -1)
+    x[...] = w.T
+    return x
+
+
+def inverse(d: np.ndarray) -> np.ndarray:
+    """1 / d, and 0 where d is 0."""
+    return np.where(d == 0, f32(0), f32(1) / d)
+
+
+def float16_at(raw: np.ndarray, index: int) -> np.ndarray:
+    """The float16 number ``index`` of every block: (blocks, 1) float32."""
+    return raw.view("<f2")[:, index : index + 1].astype(f32)
+
+
+def round_to_nibbles(x: np.ndarray, d: np.ndarray, shift: np.float32) -> np.ndarray:
+    """x / d + shift, cut to 0 … 15 and packed.   x: (32, blocks) float32, overwritten   ->   (16, blocks) uint8."""
+    inverted = inverse(d)
+    x *= inverted
+    x += shift
+    x[:, ~(np.isfinite(inverted) & np.isfinite(d))] = 0  # what casting infinity to an integer gives on a PC
+    q = x.astype(np.uint8)  # 0 to 16
+    q -= (q > 15).view(np.uint8)
+    return pack_columns(q)
+
+
+def pack_columns(q: np.ndarray) -> np.ndarray:
+    """Nibbles, weight j with weight j + 16.   q: (32, blocks) uint8 below 16, overwritten   ->   (16, blocks) uint8."""
+    high = q[16:]
+    high *= np.uint8(16)  # a shift of bytes takes ten times as long
+    high |= q[:16]
+    return high
+
+
+def unpack_nibbles(packed: np.ndarray, out: np.ndarray) -> None:
+    """Packed nibbles as floats.   packed: (blocks, 16) uint8   ->   out: (blocks, 32) float32, 0 … 15."""
+    packed = np.ascontiguousarray(packed)
+    out[:, :16] = packed & np.uint8(0x0F)
+    out[:, 16:] = packed >> np.uint8(4)
+
+
+def float16_of(h: int) -> float:
+    """A float16 from its bits, for the functions that numba compiles.
+
+    Its exponent counts from 15, that of a float32 from 127; 0 and 31 mean something else. Multiplying by 2¹¹² would
+    move the exponent as well, subnormal numbers included, and processors are slow at those.
+    """
+    bits, exponent = (h & 0x7FFF) << 13, h & 0x7C00
+    x = np.uint32(bits + (112 << 23)).view(f32)
+    if exponent == 0x7C00:  # infinite, or NaN
+        x = np.uint32(bits | 0x7F800000).view(f32)
+    if exponent == 0:
+        x = f32(i32(h & 0x3FF)) * f32(2.0**-24)
+    return -x if h & 0x8000 else x
+
+
+def scale_at(block: np.ndarray, at: int) -> float:
+    """The float16 at a byte of a block, for the functions that numba compiles."""
+    return float16_of(i32(block[at]) | i32(block[at + 1]) << 8)

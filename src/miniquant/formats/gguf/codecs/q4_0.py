@@ -1,0 +1,63 @@
+"""Q4_0: 32 nibbles and a scale; the weight of largest magnitude becomes -8, and the scale has the sign for that."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....quantization.packing import pack_runs
+from ..types import GGMLType
+from .codec import Codec, Dot
+from .common import NIBBLES, SCALE, columns, f32, float16_at, i32, round_to_nibbles, scale_at, unpack_nibbles
+
+
+def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """w: (rows, blocks, 18) uint8, x: (blocks, 2, 16): what the low nibbles are multiplied with, and the high ones."""
+    for row in range(first, last, 2):
+        other = min(row + 1, last - 1)  # of an odd number of rows, the last one is computed twice
+        total, total2 = f32(0), f32(0)
+        for b in range(x.shape[0]):
+            block, block2, low, high = w[row, b], w[other, b], x[b, 0], x[b, 1]
+            q, q2 = block[2:], block2[2:]
+            dot, dot2 = f32(0), f32(0)
+            for i in range(16):
+                dot += f32(i32((q[i] & 15) - 8)) * low[i] + f32(i32((q[i] >> 4) - 8)) * high[i]
+                dot2 += f32(i32((q2[i] & 15) - 8)) * low[i] + f32(i32((q2[i] >> 4) - 8)) * high[i]
+            total += scale_at(block, 0) * dot
+            total2 += scale_at(block2, 0) * dot2
+        out[row], out[other] = total, total2
+
+
+class Q4_0(Codec):
+    """4.5 bits a weight."""
+
+    dtype = GGMLType.Q4_0
+    file_type = 2
+    description = (
+        "a float16 scale d, then 16 bytes; byte j holds weight j in its low half and weight j + 16 in its high half; "
+        "each weight is d × (q - 8)"
+    )
+    fields = (SCALE, NIBBLES)
+    head = GGMLType.Q8_0
+    levels = (-8, 7)
+    dot = Dot(_dot, width=16)
+
+    def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
+        """d is the weight of largest magnitude / -8; of several, the first."""
+        x = columns(w, scratch)  # (32, blocks)
+        top, bottom = x.max(axis=0), x.min(axis=0)
+        extreme = np.where(top > -bottom, top, bottom)
+        ties = np.flatnonzero(top == -bottom)
+        extreme[ties] = w[ties, np.abs(w[ties]).argmax(axis=1)]
+        d = extreme / f32(-8)
+        out.view("<f2")[:, 0] = d
+        out[:, 2:] = round_to_nibbles(x, d, f32(8.5)).T
+
+    def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
+        """d × (q - 8)."""
+        unpack_nibbles(raw[:, 2:], out)
+        out -= f32(8)
+        out *= float16_at(raw, 0)
+
+    def put_levels(self, q: np.ndarray, out: np.ndarray) -> None:
+        """Each plus 8."""
+        out[:, 2:] = pack_runs((q + 8).astype(np.uint8), 4, 16)

@@ -1,0 +1,72 @@
+"""Q4_K: eight sub-blocks of 32 weights of 4 bits, scales and mins of 6 bits."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ....quantization.packing import pack_runs, unpack_runs
+from ..types import GGMLType
+from .codec import Dot
+from .common import i32, scale_at
+from .kquant import DMIN, QS, SCALES, D, KQuantWithPackedMins, f32, fit_scales_and_mins, spread_importance
+
+
+def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """w: (rows, super-blocks, 144) uint8, x: (super-blocks, 8, 32).
+
+    A weight is d·sc·q - dmin·m, so a sub-block adds d·sc·Σ q·x - dmin·m·Σ x; the second sum is the same for all rows.
+    """
+    sums = np.zeros((x.shape[0], 8), f32)
+    for b in range(x.shape[0]):
+        for sub in range(8):
+            for i in range(32):
+                sums[b, sub] += x[b, sub, i]
+    for row in range(first, last):
+        total = f32(0)
+        for b in range(x.shape[0]):
+            block = w[row, b]
+            s = block[4:16]
+            scaled, least = f32(0), f32(0)
+            for pair in range(4):
+                sub = 2 * pair
+                if pair < 2:
+                    sc, m, sc2, m2 = s[sub] & 63, s[sub + 4] & 63, s[sub + 1] & 63, s[sub + 5] & 63
+                else:  # four bits in the last bytes, two more in the first
+                    sc, m = s[sub + 4] & 15 | s[sub - 4] >> 6 << 4, s[sub + 4] >> 4 | s[sub] >> 6 << 4
+                    sc2, m2 = s[sub + 5] & 15 | s[sub - 3] >> 6 << 4, s[sub + 5] >> 4 | s[sub + 1] >> 6 << 4
+                q, low, high = block[16 + 32 * pair :], x[b, sub], x[b, sub + 1]
+                dot, dot2 = f32(0), f32(0)
+                for i in range(32):
+                    dot += f32(i32(q[i] & 15)) * low[i]
+                    dot2 += f32(i32(q[i] >> 4)) * high[i]
+                scaled += f32(sc) * dot + f32(sc2) * dot2
+                least += f32(m) * sums[b, sub] + f32(m2) * sums[b, sub + 1]
+            total += scale_at(block, 0) * scaled - scale_at(block, 2) * least
+        out[row] = total
+
+
+class Q4_K(KQuantWithPackedMins):
+    """4.5 bits a weight."""
+
+    dtype = GGMLType.Q4_K
+    file_type = 14
+    description = (
+        "float16 d and dmin; scales, 12 bytes with 8 scales and 8 mins of 6 bits; qs, 128 bytes in runs of 32, whose "
+        "low halves hold 32 weights and whose high halves the next 32; each weight is d × scale × q - dmin × min"
+    )
+    fields = (D, DMIN, SCALES, QS)
+    sub_block = 32
+    dot = Dot(_dot, width=32)
+
+    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+        """Scales and mins by search."""
+        fit = fit_scales_and_mins(
+            w, size=self.sub_block, top=15, scale_top=63, importance=spread_importance, first=-1.0, count=20
+        )
+        p = self.split(out)
+        self.put_scales(fit, p)
+        p["qs"][...] = pack_runs(fit.q, 4, 32)
+
+    def unpack_integers(self, p: dict[str, np.ndarray]) -> np.ndarray:
+        """0 to 15."""
+        return unpack_runs(p["qs"], 4, 32)
