@@ -130,7 +130,7 @@ def test_reading_and_writing_do_not_import_torch(tmp_path):
     program = """
 import sys
 import numpy as np
-from miniquant.gguf import read_gguf, write_gguf
+from miniquant.formats.gguf import read_gguf, write_gguf
 write_gguf(sys.argv[1], {"w": (np.ones((4, 64), np.float32), "Q4_1")}, {"a": 1})
 assert read_gguf(sys.argv[1]).tensor("w").sum() == 256
 assert "torch" not in sys.modules, "torch was imported"
