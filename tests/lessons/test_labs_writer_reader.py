@@ -10,10 +10,11 @@ import pytest
 from places import ROOT
 
 from miniquant.core.errors import FormatError
-from miniquant.lab import exercises
+from miniquant.lab import exercises, find
 from miniquant.lab.answers import answers
 from miniquant.lab.attempt import attempt
 from miniquant.lab.checking import evaluate
+from miniquant.lessons.shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
 from miniquant.lessons.writer.file import file_oracle
 
 LABS = [spec for spec in exercises().values() if spec.lab in ("06", "07")]
@@ -136,3 +137,12 @@ def test_a_notebook_that_nobody_can_read_gives_references_only(tmp_path, text):
     path = tmp_path / "06-writer.ipynb"
     path.write_text(text, "utf-8")
     assert answers(path).yours == []
+
+
+@pytest.mark.parametrize(("dims", "dtype"), [((), 2), ((8,), 2), ((2, 3, 4), 2), ((), 3), ((2, 32), 3), ((64,), 3)])
+def test_read_file_raises_format_error_for_dims_that_a_dtype_cannot_have(tmp_path, dims, dtype):
+    path = tmp_path / "bad.gguf-lite"
+    path.write_bytes(header_oracle(1, 0) + descriptor_oracle("w", dims, dtype, 0) + bytes(400))
+    for read in (find("read_file").reference, find("read_file").oracle):
+        with pytest.raises(FormatError):
+            read(path)

@@ -82,10 +82,8 @@ EXERCISE = Exercise(
     oracle=oracle,
     cases=cases,
     hints=(
-        '`struct.unpack_from("<4I", data, 0)` gives four numbers, and raises struct.error if there are fewer than 16 '
-        "bytes; so look at `len(data)` first.",
-        "Four things raise FormatError: fewer than 16 bytes, another magic than 0x474C4654, another version than 1, "
-        "and `16 + metadata_len > len(data)`.",
+        '`struct.unpack_from("<4I", data, 0)` gives four numbers, and raises struct.error if there are fewer than 16 bytes; so look at `len(data)` first.',
+        "Four things raise FormatError: fewer than 16 bytes, another magic than 0x474C4654, another version than 1, and `16 + metadata_len > len(data)`.",
     ),
     why="a reader that stops at byte 0 of the wrong file never computes with rubbish.",
     mistakes=(
@@ -106,8 +104,7 @@ EXERCISE = Exercise(
         Mistake(
             "the number compared with letters",
             edit("magic != 0x474C4654", 'magic != b"GLFT"'),
-            cause='What `I` unpacks is a number, and a number never equals bytes such as b"GLFT", so every file is '
-            "refused.",
+            cause='What `I` unpacks is a number, and a number never equals bytes such as b"GLFT", so every file is refused.',
             cure="Compare the number with the number 0x474C4654.",
             see="FormatError for every file, good or bad",
         ),
@@ -142,8 +139,7 @@ EXERCISE = Exercise(
         Mistake(
             "metadata_len believed",
             omit("if 16 + metadata_len"),
-            cause="The header may announce more metadata than the file holds, and a slice past the end is silently "
-            "short.",
+            cause="The header may announce more metadata than the file holds, and a slice past the end is silently short.",
             cure="Refuse the file if `16 + metadata_len > len(data)`.",
             see="a length of 4294967295 accepted",
         ),
@@ -169,8 +165,7 @@ EXERCISE = Exercise(
                 assert magic == 0x474C4654 and version == 1 and 16 + metadata_len <= len(data)
                 return n_tensors, metadata_len
             """),
-            cause="`assert` is for mistakes in a program; python -O removes it, and callers of a reader expect "
-            "FormatError.",
+            cause="`assert` is for mistakes in a program; python -O removes it, and callers of a reader expect FormatError.",
             cure="Write `if …: raise FormatError(…)`.",
             see="AssertionError where FormatError is expected",
         ),
