@@ -15,7 +15,7 @@ from miniquant.lab.answers import answers
 from miniquant.lab.attempt import attempt
 from miniquant.lab.checking import evaluate
 from miniquant.lessons.shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
-from miniquant.lessons.writer.file import file_oracle
+from miniquant.lessons.writer.write_file import oracle as file_oracle
 
 LABS = [spec for spec in exercises().values() if spec.lab in ("06", "07")]
 HONEST = (ValueError, struct.error, KeyError, AssertionError, RuntimeError)  # FormatError is a ValueError

@@ -23,7 +23,7 @@ def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
 
     >>> lab = answers("06-not-there.ipynb")
     >>> lab.pack_int4.__module__, lab.yours
-    ('miniquant.lessons.writer.nibbles', [])
+    ('miniquant.lessons.writer.pack_int4', [])
     """
     path = Path(notebook)
     specs = {name: spec for name, spec in exercises().items() if spec.lab == path.name[:2]}
