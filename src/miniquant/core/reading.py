@@ -7,11 +7,13 @@ fills ``tensors`` and ``data_start``, and has ``_check_places`` look over where 
 from __future__ import annotations
 
 import codecs
+import errno
 import mmap
 import os
+import stat
 import struct
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 import numpy as np
 
@@ -32,7 +34,7 @@ class MappedFile:
 
     def __init__(self, path: str | os.PathLike[str], header_size: int) -> None:
         self.path = os.fsdecode(path)
-        with open(self.path, "rb") as file:
+        with open_regular(self.path) as file:
             size = os.fstat(file.fileno()).st_size
             if size < header_size:
                 raise self._error(f"the file has {size} bytes, a header takes {header_size}", "header", 0)
@@ -98,6 +100,31 @@ class MappedFile:
 
     def _error(self, message: str, field: str, offset: int) -> FormatError:
         return FormatError(message, path=self.path, field=field, offset=offset)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read its bytes. Raises ``FormatError`` for a pipe or a device, which have no size.
+
+    A folder, a missing file and a name that no file can have raise ``OSError``.
+    """
+    name = os.fsdecode(path)
+    try:
+        file = open(name, "rb", opener=lambda path, flags: os.open(path, flags | getattr(os, "O_NONBLOCK", 0)))  # noqa: SIM115
+    except ValueError:  # a zero character, or half of a pair of surrogates
+        raise FileNotFoundError(errno.ENOENT, "no file can have this name", repr(name)) from None
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise FormatError("this is a pipe or a device; save what it gives as a file first", path=name)
+    return file
+
+
+def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
+    """A file of ``most`` bytes or fewer. Raises ``FormatError`` for a longer one, and what ``open_regular`` raises."""
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise FormatError(f"the file is longer than {most} bytes, more than such a file can be", path=path)
+    return data
 
 
 def decode_text(data: memoryview, start: int, length: int, field: str, path: str) -> str:

@@ -64,6 +64,8 @@ BOTH = {
     "an encoder": ({"is_encoder_decoder": True}, "is_encoder_decoder: found True"),
     "a sliding window": ({"sliding_window": 4096}, "sliding_window: found 4096, and this converter does not know"),
     "experts": ({"num_local_experts": 8}, "num_local_experts: found 8, and this converter does not know"),
+    "a scale of zero": ({"logit_scale": 0}, "logit_scale: found 0, and this converter does not know the key"),
+    "a shift of zero": ({"norm_shift": 0.0}, "norm_shift: found 0.0, and this converter does not know the key"),
     "a scale of the logits": ({"logit_scale": 0.5}, "logit_scale: found 0.5, .* take it out of config.json"),
     "tied, or so": ({"tie_word_embeddings": "yes"}, "tie_word_embeddings: found 'yes', expected true or false"),
     "a vocabulary of text": ({"vocab_size": "520"}, "vocab_size: found '520', expected a whole number above 0"),

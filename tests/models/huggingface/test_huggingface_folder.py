@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -18,7 +20,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from miniquant.core.errors import FormatError, MiniquantError, PickleSecurityRisk, QuantizationError, SchemeError
-from miniquant.formats.safetensors.read import INDEX, MAX_HEADER, SINGLE, SafetensorsFile, open_checkpoint, widen
+from miniquant.formats.safetensors.read import (
+    INDEX,
+    MAX_HEADER,
+    MAX_TEXT,
+    SINGLE,
+    SafetensorsFile,
+    open_checkpoint,
+    widen,
+)
 from miniquant.models.huggingface.convert import KINDS, convert_folder
 
 SMALL = {"num_hidden_layers": 1}
@@ -340,6 +350,77 @@ def test_a_weight_that_is_not_finite_or_beyond_float16_is_refused_by_name(folder
     )
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "q8_0"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_number_that_is_none_is_refused_in_every_tensor_and_type(kind, dtype, folder):
+    for name, ours, value in (
+        ("model.layers.0.input_layernorm.weight", "blk.0.attn_norm.weight", torch.nan),
+        ("model.norm.weight", "output_norm.weight", -torch.inf),
+        ("model.layers.0.mlp.up_proj.weight", "blk.0.ffn_up.weight", torch.nan),
+    ):
+        whole = (folder / SINGLE).read_bytes()
+        w = load_file(folder / SINGLE)[name].to(dtype)
+        w[..., 5][-1 if w.ndim > 1 else ...] = value
+        change(folder, {name: w})
+        row = len(w) - 1 if w.ndim > 1 else 0
+        message = f"'{ours}': the weight at row {row}, column 5 is {value}; '{name}' in the checkpoint"
+        refused(folder, re.escape(message), QuantizationError, kind)
+        (folder / SINGLE).write_bytes(whole)
+
+
+def test_a_head_is_looked_at_row_by_row_in_rope_s_order(folder):
+    name = "model.layers.0.self_attn.q_proj.weight"
+    w = load_file(folder / SINGLE)[name]
+    w[8, 2] = torch.nan  # of a head of 16 rows: the second half's first, which comes second
+    change(folder, {name: w})
+    refused(folder, "'blk.0.attn_q.weight': the weight at row 1, column 2 is nan", QuantizationError)
+
+
+def test_what_is_no_regular_file_is_refused_and_not_read(folder):
+    for name in ("config.json", "tokenizer.json", "tokenizer_config.json", SINGLE):
+        kept = (folder / name).read_bytes()
+        (folder / name).unlink()
+        (folder / name).symlink_to("/dev/zero")
+        refused(folder, f"{name}: this is a pipe or a device; save what it gives as a file first")
+        (folder / name).unlink()
+        os.mkfifo(folder / name)
+        refused(folder, f"{name}: this is a pipe or a device")
+        (folder / name).unlink()
+        (folder / name).write_bytes(kept)
+
+
+def test_a_text_beyond_any_tokenizer_is_refused_before_it_is_parsed(folder):
+    with open(folder / "config.json", "r+b") as file:
+        file.truncate(2**40)  # a hole: it takes no disk
+    tracemalloc.start()
+    refused(folder, f"config.json: the file is longer than {MAX_TEXT} bytes")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 3 * MAX_TEXT
+
+
+def test_a_checkpoint_that_is_cut_while_it_is_read_is_named(folder, tmp_path):
+    size = (folder / SINGLE).stat().st_size
+
+    def cut(done, total):
+        os.truncate(folder / SINGLE, size // 2)
+
+    with pytest.raises(FormatError, match=rf"{SINGLE}: ends before byte \d+: it was cut while it was read"):
+        convert_folder(folder, tmp_path / "m.gguf", "f16", cut)
+    with pytest.raises(FormatError, match=r"lm_head.weight.: offset.* end outside the data section|embed_tokens"):
+        convert_folder(folder, tmp_path / "m.gguf", "f16")
+    assert not (tmp_path / "m.gguf").exists()
+
+
+def test_a_checkpoint_that_disappears_while_it_is_read_is_no_failure_of_writing(folder, tmp_path):
+    def gone(done, total):
+        (folder / SINGLE).unlink(missing_ok=True)
+
+    with pytest.raises(FileNotFoundError, match=SINGLE) as caught:
+        convert_folder(folder, tmp_path / "m.gguf", "f16", gone)
+    assert "cannot write" not in str(caught.value)
+
+
 def test_a_folder_that_cannot_be_written_to_says_so(folder, tmp_path):
     with pytest.raises(MiniquantError, match=r"the folder .* does not exist; create it first"):
         convert_folder(folder, tmp_path / "none" / "m.gguf")
@@ -350,7 +431,7 @@ def test_a_folder_that_cannot_be_written_to_says_so(folder, tmp_path):
 COST = """
 import re, sys
 sys.modules["torch"] = sys.modules["safetensors"] = sys.modules["transformers"] = sys.modules["tokenizers"] = None
-from miniquant.gguf.huggingface import convert_folder
+from miniquant.models.huggingface.convert import convert_folder
 small, large, output, kind = sys.argv[1:]
 convert_folder(small, output, kind)  # the imports and buffers of a first call
 status = open("/proc/self/status").read()

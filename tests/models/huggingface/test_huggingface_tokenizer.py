@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import re
 from contextlib import ExitStack
+from itertools import permutations
 
 import gguf
 import numpy as np
 import pytest
 from hf_models import TEXTS, VOCABULARY, edit, make_tokenizer, save_gpt2, save_llama, save_tokenizer
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tokenizers import pre_tokenizers
+from tokenizers import Tokenizer, pre_tokenizers
 from transformers import AutoTokenizer
 
 from miniquant.core.errors import FormatError
@@ -109,6 +110,47 @@ def test_a_word_that_is_a_token_needs_no_merges_where_the_rule_says_so(tmp_path)
             ids = llama.tokenize("xqzj")
             assert ids == tokenizer("xqzj")["input_ids"]
             assert (ids == [VOCABULARY]) == ignoring
+
+
+ADDED = st.lists(
+    st.tuples(st.text("abé", min_size=1, max_size=4), st.booleans()), max_size=4, unique_by=lambda token: token[0]
+)
+
+
+def test_added_tokens_that_are_accepted_are_found_as_transformers_finds_them(tmp_path):
+    """Any few tokens over three letters, in any texts of these letters."""
+    save_llama(tmp_path / "folder", num_hidden_layers=1)
+    whole = json.loads((tmp_path / "folder" / "tokenizer.json").read_text("utf-8"))
+    known, seen = whole["model"]["vocab"], []
+    tokens_of = {"bos_token": "<s>", "eos_token": "</s>"}
+    (tmp_path / "folder" / "tokenizer_config.json").write_text(json.dumps(tokens_of))
+
+    @settings(max_examples=60)
+    @given(ADDED, st.lists(st.text("abéc", max_size=12), min_size=10, max_size=10))
+    @example([("ab", False), ("bbaa", True)], ["abbaa"])
+    @example([("ba", True), ("bbab", False)], ["bbab"])
+    def check(added, texts):
+        entries = [
+            {"id": 512 + n, "content": token, "normalized": late, "special": False}
+            | {"lstrip": False, "rstrip": False, "single_word": False}
+            for n, (token, late) in enumerate((token, late) for token, late in added if token not in known)
+        ]
+        parts = {**whole, "added_tokens": whole["added_tokens"] + entries}
+        (tmp_path / "folder" / "tokenizer.json").write_text(json.dumps(parts), "utf-8")
+        try:
+            convert_folder(tmp_path / "folder", tmp_path / "m.gguf", "f16")
+        except FormatError as error:
+            assert "overlap in a text" in str(error)
+            seen.append(False)
+            return
+        seen.append(True)
+        tokenizer = Tokenizer.from_str(json.dumps(parts))
+        with LlamaCpp(tmp_path / "m.gguf") as llama:
+            for text in [*texts, *("".join(order) for order in permutations(token for token, _ in added))]:
+                assert llama.tokenize(text, special=True) == tokenizer.encode(text, add_special_tokens=False).ids, text
+
+    check()
+    assert set(seen) == {True, False}
 
 
 # ---- tokens, types, roles --------------------------------------------------------------------------------------------
@@ -288,6 +330,18 @@ REFUSED = {
     "a merge of nothing": (
         lambda parts: parts["model"]["merges"].insert(0, ["Q", "Z"]),
         "merge 0, .'Q', 'Z'.: no token of that name",
+    ),
+    "a merge twice": (
+        lambda parts: parts["model"]["merges"].append(parts["model"]["merges"][0]),
+        r"merge \d+, .*, is there twice",
+    ),
+    "a zero character": (token(content="a\0b"), r"'a.x00b' has a zero character, where llama.cpp's texts end"),
+    "a token of a page": (token(content="x" * 5000), "added_tokens: an added token has more than 4096 bytes"),
+    "tokens that overlap": (
+        lambda parts: parts["added_tokens"].extend(
+            [{"id": 512, "content": "ab", "normalized": False}, {"id": 513, "content": "bcd", "normalized": False}]
+        ),
+        "added_tokens: 'ab' and 'bcd' overlap in a text, and llama.cpp would take the other one first",
     ),
     "no merges": (model(merges=None), "merges: this is no list of merges"),
 }

@@ -17,16 +17,17 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from ...core.errors import FormatError, PickleSecurityRisk
-from ...core.reading import MappedFile
+from ...core.reading import MappedFile, read_bounded
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 MAX_HEADER = 100_000_000  # bytes, the library's own limit
+MAX_TEXT = 2**27  # bytes of a JSON file: the largest tokenizers have a quarter of that
 DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}  # numpy has no bfloat16
 NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -54,6 +55,35 @@ class Stored(NamedTuple):
         if not self.n_bytes:
             return np.empty(self.shape, DTYPES[self.dtype])
         return np.memmap(self.path, DTYPES[self.dtype], "r", self.start, self.shape).view(np.ndarray)
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Some rows as ``map`` has them, read and not mapped: a file that is cut meanwhile is an error, no crash.
+
+        Raises ``FormatError`` if the file has become shorter than its header says, ``OSError`` if it has gone.
+        """
+        width = math.prod(self.shape[1:])
+        out = np.empty((stop - start, *self.shape[1:]), DTYPES[self.dtype])
+        with open(self.path, "rb", buffering=0) as file:
+            self._fill(file, start * width, out)
+        return out
+
+    def columns(self, start: int, stop: int) -> np.ndarray:
+        """Some columns of a matrix, read row by row: (rows, stop - start). Raises what ``rows`` raises."""
+        out = np.empty((self.shape[0], stop - start), DTYPES[self.dtype])
+        with open(self.path, "rb", buffering=0) as file:
+            for index, row in enumerate(out):
+                self._fill(file, index * self.shape[1] + start, row)
+        return out
+
+    def _fill(self, file: BinaryIO, first: int, out: np.ndarray) -> None:
+        """Read as many elements as fit into ``out``, from element ``first`` on."""
+        at, left = self.start + first * out.itemsize, memoryview(out.reshape(-1).view(np.uint8))
+        file.seek(at)
+        while len(left):
+            got = file.readinto(left)
+            if not got:
+                raise FormatError(f"ends before byte {at + out.nbytes}: it was cut while it was read", path=self.path)
+            left = left[got:]
 
 
 def widen(w: np.ndarray) -> np.ndarray:
@@ -122,11 +152,15 @@ def _counts(values: Any) -> bool:
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON file that holds an object. Raises ``FormatError`` for anything else, ``OSError`` if it cannot be read."""
+    return parse_object(read_text(path), os.fspath(path))
+
+
+def read_text(path: Path) -> str:
+    """A text file of a folder. Raises ``FormatError`` if it is not UTF-8, not regular, or longer than ``MAX_TEXT``."""
     try:
-        text = path.read_text("utf-8")
+        return read_bounded(path, MAX_TEXT).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, offset=error.start) from None
-    return parse_object(text, os.fspath(path))
 
 
 def parse_object(text: str, path: str, field: str | None = None, offset: int = 0) -> dict[str, Any]:

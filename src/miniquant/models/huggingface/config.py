@@ -106,7 +106,8 @@ class Config:
     def check_all_read(self) -> None:
         """Raises ``FormatError`` for a key that was not read, is not harmless, and says something."""
         for key, value in self.values.items():
-            if key not in self._read and key not in HARMLESS and value not in (None, False, [], {}):
+            silent = value is None or value is False or value == [] or value == {}  # 0 is a number, and says something
+            if key not in self._read and key not in HARMLESS and not silent:
                 raise self.error(
                     key,
                     f"found {value!r:.80}, and this converter does not know the key; "

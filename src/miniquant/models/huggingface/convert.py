@@ -7,6 +7,7 @@ and written a few rows at a time, so that a model larger than the memory can be 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.errors import FormatError, SchemeError
+from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.types import GGMLType
 from ...formats.gguf.write import LazyTensor, write_gguf
 from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint, widen
@@ -151,9 +152,9 @@ def _check_tied(found: Mapping[str, Stored], embedding: str, config: Config) -> 
     one, two = found.get(embedding), found["lm_head.weight"]
     same = one is not None and one.shape == two.shape and one.dtype == two.dtype
     if same and one.n_bytes:
-        step = max(1, _PIECE * len(one.map()) // max(1, one.map().size))
-        pieces = range(0, one.shape[0], step)
-        same = all(np.array_equal(_bits(one, at, at + step), _bits(two, at, at + step)) for at in pieces)
+        step = max(1, _PIECE * one.shape[0] // math.prod(one.shape))
+        pieces = ((at, min(at + step, one.shape[0])) for at in range(0, one.shape[0], step))
+        same = all(np.array_equal(_bits(one, *piece), _bits(two, *piece)) for piece in pieces)
     if not same:
         raise config.error(
             "tie_word_embeddings", f"it is true, and lm_head.weight is not {embedding}; say false to keep both"
@@ -161,7 +162,7 @@ def _check_tied(found: Mapping[str, Stored], embedding: str, config: Config) -> 
 
 
 def _bits(stored: Stored, start: int, stop: int) -> np.ndarray:
-    return np.ascontiguousarray(stored.map()[start:stop]).view(np.uint8)
+    return stored.rows(start, stop).view(np.uint8)
 
 
 def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
@@ -170,15 +171,26 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
 
     def rows(start: int, stop: int) -> np.ndarray:
-        w = stored.map()
         if row.transposed:
-            w = w[:, start:stop].T
+            w = stored.columns(start, stop).T
+        elif len(row.shape) == 1:
+            w = stored.rows(0, row.shape[0])
+            w = (w if order is None else w[order])[None]
         elif order is None:
-            w = w[start:stop] if w.ndim > 1 else w[None]
+            w = stored.rows(start, stop)
         else:
-            w = w[order[start:stop]] if w.ndim > 1 else w[order][None]
+            wanted = order[start:stop]
+            first = int(wanted.min())
+            w = stored.rows(first, int(wanted.max()) + 1)[wanted - first]
         count(w.size)
-        return widen(w)
+        w = widen(w)
+        if not (finite := np.isfinite(w)).all():
+            at, column = (int(i) for i in np.argwhere(~finite)[0])
+            raise QuantizationError(
+                f"{row.ours!r}: the weight at row {start + at}, column {column} is {w[at, column]}; "
+                f"{row.theirs!r} in the checkpoint is damaged, and the model would compute nothing with it"
+            )
+        return w
 
     return LazyTensor(shape, NAMES[stored.dtype], rows)
 

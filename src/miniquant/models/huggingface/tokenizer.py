@@ -9,13 +9,13 @@ Source: ``llama-vocab.cpp`` for names and rules; ``tokenizer.json`` as the ``tok
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ...core.errors import FormatError
 from ...formats.gguf.metadata import Typed, ValueType
-from ...formats.safetensors.read import read_object
+from ...formats.safetensors.read import read_object, read_text
 from .config import Config
 
 NORMAL, CONTROL, USER_DEFINED, UNUSED = 1, 3, 4, 5  # llama.h, enum llama_token_type
@@ -44,6 +44,7 @@ PRE_TOKENIZERS: list[tuple[str, list[dict[str, Any]], bool]] = [  # llama.cpp's 
     ("qwen2", [_split(_words(r"\p{N}")), _bytes(False)], False),
     ("smollm", [{"type": "Digits", "individual_digits": True}, _bytes(True)], False),
 ]
+MAX_ADDED = 4096  # bytes of an added token: none has a tenth of it, and looking for overlaps takes its square
 _ROLES = {"bos": "bos", "eos": "eos", "unk": "unknown", "pad": "padding"}  # theirs, ours
 
 
@@ -54,6 +55,7 @@ class _Parts(NamedTuple):
     ids: dict[str, int]  # token -> id, the added tokens too
     merges: list[str]
     added: dict[str, int]  # token -> type
+    late: set[str]  # those of the added tokens that are looked for after the others
     pre: str
     ends: tuple[str | None, str | None] = (None, None)  # the tokens put before and behind a text
 
@@ -74,6 +76,7 @@ def read_tokenizer_metadata(folder: Path, config: Config, vocabulary: int) -> di
         raise FormatError(f"no tokenizer.json, and no vocab.json with merges.txt in it{hint}", path=folder)
     _check_decoder(about, parts)
     special, named = _special_ids(folder, about, config, parts, vocabulary)
+    _check_overlaps(parts, named)
     tokens, kinds = _tokens(parts, named, vocabulary)
     first, last = _ends(about, parts, special)
     return {
@@ -111,10 +114,12 @@ def _from_json(path: Path) -> _Parts:
         raise found.error("decoder", f"found {decoder.get('type')!r:.40}, expected ByteLevel")
     added: dict[str, int] = {}
     ids = _vocabulary(found, "model.vocab", model.get("vocab"))
-    for entry in _entries(found, "added_tokens"):
+    entries = _entries(found, "added_tokens")
+    for entry in entries:
         _add(found, "added_tokens", ids, added, entry, entry.get("id"))
+    late = {entry["content"] for entry in entries if entry.get("normalized")}
     merges = _merges(path, model.get("merges"), ids)
-    return _Parts(path, ids, merges, added, _pre(found, bool(model.get("ignore_merges"))), _template(found))
+    return _Parts(path, ids, merges, added, late, _pre(found, bool(model.get("ignore_merges"))), _template(found))
 
 
 def _pre(found: Config, ignore_merges: bool) -> str:
@@ -187,10 +192,11 @@ def _from_lists(folder: Path, about: Config, config: Config) -> _Parts:
         _add(extra, token, ids, added, {"content": token}, more[token])
     for i, entry in _decoder(about):
         _add(about, "added_tokens_decoder", ids, added, entry, i)
-    lines = _text(folder / "merges.txt").split("\n")
+    late = {entry["content"] for _, entry in _decoder(about) if entry.get("normalized")}
+    lines = read_text(folder / "merges.txt").split("\n")
     lines = lines[1:] if lines[0].startswith("#version") else lines
     merges = _merges(folder / "merges.txt", [line for line in lines if line.strip()], ids)
-    return _Parts(path, ids, merges, added, "gpt-2")
+    return _Parts(path, ids, merges, added, late, "gpt-2")
 
 
 # ---- what they share -------------------------------------------------------------------------------------------------
@@ -242,15 +248,17 @@ def _merges(path: Path, merges: Any, ids: Mapping[str, int]) -> list[str]:
     """Each merge as two tokens with a space between."""
     if not isinstance(merges, list):
         raise FormatError("this is no list of merges", path=path, field="merges")
-    out = []
+    out: dict[str, None] = {}
     for number, merge in enumerate(merges):
         pair = merge.split(" ") if isinstance(merge, str) else merge
         if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(part, str) for part in pair):
             raise FormatError(f"merge {number} is {merge!r:.60}, expected two tokens", path=path, field="merges")
         if any(part not in ids for part in (*pair, "".join(pair))):
             raise FormatError(f"merge {number}, {merge!r:.60}: no token of that name", path=path, field="merges")
-        out.append(" ".join(pair))
-    return out
+        if " ".join(pair) in out:  # llama.cpp takes the first one, tokenizers the last
+            raise FormatError(f"merge {number}, {merge!r:.60}, is there twice", path=path, field="merges")
+        out[" ".join(pair)] = None
+    return list(out)
 
 
 def _special_ids(
@@ -293,6 +301,8 @@ def _tokens(parts: _Parts, named: set[str], vocabulary: int) -> tuple[list[str],
         )
     tokens, kinds = [f"[PAD{i}]" for i in range(vocabulary)], [UNUSED] * vocabulary
     for token, i in parts.ids.items():
+        if "\0" in token:
+            raise FormatError(f"{token!r:.40} has a zero character, where llama.cpp's texts end", path=parts.path)
         if i >= vocabulary:
             raise FormatError(f"{token!r:.40} has id {i}, and the model has {vocabulary} tokens", path=parts.path)
         if kinds[i] != UNUSED:
@@ -301,6 +311,46 @@ def _tokens(parts: _Parts, named: set[str], vocabulary: int) -> tuple[list[str],
     if len(set(tokens)) < vocabulary:
         raise FormatError("a token has the name [PADn], which a row without a token needs", path=parts.path)
     return tokens, kinds
+
+
+def _check_overlaps(parts: _Parts, named: set[str]) -> None:
+    """Added tokens that may overlap in a text must be found in the same order by both programs.
+
+    llama.cpp looks for the longest one first (in bytes), wherever it stands. The tokenizers library goes from left to
+    right, and takes the longest where several begin; it does so twice, with the "normalized" ones the second time.
+    Raises ``FormatError`` for two tokens between which that makes a difference.
+    """
+    found = {token: token.encode("utf-8", "surrogatepass") for token in sorted(parts.added.keys() | named)}
+    early = [data for token, data in found.items() if token not in parts.late or token in named]
+    late = [data for token, data in found.items() if token in parts.late and token not in named]
+    if max(map(len, early + late), default=0) > MAX_ADDED:
+        raise FormatError(f"an added token has more than {MAX_ADDED} bytes", path=parts.path, field="added_tokens")
+    pairs = [*_overlaps(early, early), *_overlaps(late, late)]
+    pairs += [*_overlaps(early, late), *_overlaps(late, early, shorter=True)]
+    pairs += [(two, one) for two in late for one in early if one in two]
+    for one, two in pairs:
+        names = f"{str(one, 'utf-8', 'replace')!r:.40} and {str(two, 'utf-8', 'replace')!r:.40}"
+        raise FormatError(
+            f"{names} overlap in a text, and llama.cpp would take the other one first",
+            path=parts.path,
+            field="added_tokens",
+        )
+
+
+def _overlaps(first: list[bytes], second: list[bytes], shorter: bool = False) -> Iterator[tuple[bytes, bytes]]:
+    """Pairs (a, b) where the end of ``a`` is the beginning of ``b``, and ``b`` not shorter, or with ``shorter``, not
+    longer: the longest (or shortest) such ``b`` for each such end."""
+    best: dict[bytes, list[bytes]] = {}  # beginning -> two of the longest, so that one of them is not ``a`` itself
+    for b in sorted(second, key=len, reverse=not shorter):
+        for k in range(1, len(b)):
+            kept = best.setdefault(b[:k], [])
+            if len(kept) < 2:
+                kept.append(b)
+    for a in first:
+        for k in range(1, len(a)):
+            for b in best.get(a[-k:], ()):
+                if b != a and (len(b) <= len(a) if shorter else len(b) >= len(a)):
+                    yield a, b
 
 
 def _ends(about: Config, parts: _Parts, special: Mapping[str, int]) -> tuple[bool, bool]:
@@ -323,10 +373,10 @@ def _ends(about: Config, parts: _Parts, special: Mapping[str, int]) -> tuple[boo
 
 def _chat_template(folder: Path, about: Config) -> dict[str, str]:
     path = folder / "chat_template.jinja"
-    found = _text(path) if path.exists() else about.get("chat_template")
+    found = read_text(path) if path.exists() else about.get("chat_template")
     if found is None:
         return {}
-    if isinstance(found, str):
+    if isinstance(found, str) and "\0" not in found:
         return {"tokenizer.chat_template": found}
     if isinstance(found, list) and all(isinstance(t, dict) and isinstance(t.get("template"), str) for t in found):
         named = {str(template.get("name")): template["template"] for template in found}
@@ -347,10 +397,3 @@ def byte_symbols() -> list[str]:
 
 def _optional(path: Path) -> dict[str, Any]:
     return read_object(path) if path.exists() else {}
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError as error:
-        raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, offset=error.start) from None
