@@ -8,6 +8,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...core.arrays import is_torch
 
 if TYPE_CHECKING:
@@ -15,6 +17,19 @@ if TYPE_CHECKING:
 
 WIDTH, VOCABULARY = 2, 4
 NAN = float("nan")
+
+
+def array(*rows: Any) -> np.ndarray:
+    """Numbers as float32."""
+    return np.array(rows, np.float32)
+
+
+def tokens_of(*rows: list[int]) -> Tensor:
+    """A batch of tokens."""
+    import torch
+
+    return torch.tensor(rows)
+
 
 # description -> (number of the weights, {layer: the amount added to its first weight})
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
