@@ -11,9 +11,11 @@ from ...formats.gguf_lite.file import DType
 from ...lab.spec import Case, Exercise
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
-from ..size.exercises import Q4, Q8, Shapes, _tensor_bytes_oracle
+from ..size.tensor_bytes import Q4, Q8
+from ..size.tensor_bytes import oracle as _tensor_bytes_oracle
 from . import mistakes as lab10_mistakes
 from . import text_mistakes as lab10_text_mistakes
+from .mistakes import Shapes
 
 OVERHEAD = "header, metadata, descriptors"
 

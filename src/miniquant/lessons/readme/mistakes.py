@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable
 
 from ...lab.spec import Mistake
-from ..size.mistakes import Shapes
+
+Shapes = dict[str, tuple[int, ...]]
 
 # ---- saving_ratio ----------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,17 @@ import math
 from collections.abc import Callable
 
 from ...lab.spec import Mistake
-from ..size.mistakes import BITS, Q4, Q8, Shapes, _n_scales
-from .mistakes import _name, _percent
+from ..size.tensor_bytes import Q4, Q8
+from .mistakes import Shapes, _name, _percent
+
+BITS = {"f32": 32, "f16": 16, Q8: 8, Q4: 4}
+
+
+def _n_scales(scheme: str, dims: tuple[int, ...]) -> int:
+    if scheme == Q8:
+        return dims[0]
+    return dims[0] * (dims[1] // 64) if scheme == Q4 else 0
+
 
 # ---- what_costs ------------------------------------------------------------------------------------------------------
 

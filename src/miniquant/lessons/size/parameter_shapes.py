@@ -1,5 +1,137 @@
-"""The exercise ``parameter_shapes``."""
+"""The tensors of a MiniGPT, from its config."""
 
-from .exercises import PARAMETER_SHAPES as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+from ...lab import Exercise, Mistake, edit, omit
+from ..shared import observed
+
+
+def parameter_shapes(config):
+    """The dims of every tensor of a MiniGPT.
+
+    config: dict with vocab_size, context, d_model, n_layers, d_mlp   ->   dict, name -> tuple of dims, in any order
+    """
+    d, d_mlp = config["d_model"], config["d_mlp"]
+    shapes = {"tok_emb.weight": (config["vocab_size"], d), "pos_emb.weight": (config["context"], d)}
+    linears = {"attn.qkv": (3 * d, d), "attn.proj": (d, d), "mlp.fc1": (d_mlp, d), "mlp.fc2": (d, d_mlp)}
+    norms = ["ln_f"]
+    for i in range(config["n_layers"]):
+        norms += [f"layers.{i}.ln1", f"layers.{i}.ln2"]
+        for name, dims in linears.items():
+            shapes[f"layers.{i}.{name}.weight"] = dims
+            shapes[f"layers.{i}.{name}.bias"] = dims[:1]
+    for norm in norms:
+        shapes[f"{norm}.weight"] = (d,)
+        shapes[f"{norm}.bias"] = (d,)
+    return shapes
+
+
+def oracle(config):
+    """Asks a real model that has no memory behind its weights."""
+    import torch
+
+    from ...models.minigpt import MiniGPT, MiniGPTConfig
+
+    with torch.device("meta"):
+        model = MiniGPT(MiniGPTConfig(**config, n_heads=1))
+    return {name: tuple(w.shape) for name, w in model.state_dict().items()}
+
+
+def _config(vocab_size, context, d_model, n_layers, d_mlp):
+    return dict(vocab_size=vocab_size, context=context, d_model=d_model, n_layers=n_layers, d_mlp=d_mlp)
+
+
+def cases(random):
+    """No layer, one, two, then a random config of three."""
+    drawn = [int(n) for n in random.integers(2, 50, 5)]
+    drawn[3] = 3  # layers
+    return [(_config(10, 7, 2, 0, 3),), (_config(10, 7, 2, 1, 3),), (_config(11, 5, 4, 2, 9),), (_config(*drawn),)]
+
+
+EXERCISE = Exercise(
+    goal="Return the dims of every tensor of a MiniGPT by name, from the five numbers of its config.",
+    minutes=10,
+    difficulty="core",
+    reference=parameter_shapes,
+    oracle=oracle,
+    cases=cases,
+    observe=observed.values,
+    hints=(
+        "Write down one layer first: two norms with weight and bias, four linears of weight (out, in) and bias (out,).",
+        "`attn.qkv` gives out three vectors at once, so its weight is (3 * d_model, d_model); the head is `tok_emb` "
+        "itself and is not stored again.",
+    ),
+    why="a few numbers decide a model's size, and you can now weigh one that nobody has trained yet.",
+    mistakes=(
+        Mistake(
+            "a number instead of a tuple",
+            edit('.weight"] = (d,)', '.weight"] = (d)').edit('.bias"] = (d,)', '.bias"] = (d)'),
+            cause="`(d)` is `d` in brackets; it is the comma that makes a tuple.",
+            cure="Write `(d,)` for one dim.",
+            see="`the type differs`, with `int` on your side",
+        ),
+        Mistake(
+            "always four layers",
+            edit('range(config["n_layers"])', "range(4)"),
+            cause="The number of layers was typed in, and another config has another number.",
+            cure='Use `range(config["n_layers"])`.',
+            see="`the keys differ`, whatever the number of layers",
+        ),
+        Mistake(
+            "the head stored as well",
+            edit("    return shapes", '    shapes["head.weight"] = (config["vocab_size"], d)\n    return shapes'),
+            cause="The head is the token embedding itself, used a second time, so the state dict holds it once.",
+            cure="Leave out the head.",
+            see="one name too many, with the shape of `tok_emb.weight`",
+        ),
+        Mistake(
+            "linear biases forgotten",
+            omit('shapes[f"layers.{i}.{name}.bias"]'),
+            cause="Every linear layer of this model has a bias of as many numbers as it has outputs.",
+            cure="Add `.bias` with dims (out,) for all four linears of a layer.",
+            see="`the keys differ`, and no bias among the linears",
+        ),
+        Mistake(
+            "norm biases forgotten",
+            omit('shapes[f"{norm}.bias"]'),
+            cause="A LayerNorm has a weight and a bias; it is RMSNorm that has a weight alone.",
+            cure="Add `.bias` with dims (d_model,) for every norm.",
+            see="`the keys differ`, and no bias among the norms",
+        ),
+        Mistake(
+            "dims turned around",
+            edit('.weight"] = dims', '.weight"] = dims[::-1]'),
+            cause="The weight of an `nn.Linear` is (out, in): a row for each output.",
+            cure="Put the number of outputs first.",
+            see="(in, out) where (out, in) is expected",
+        ),
+        Mistake(
+            "final norm forgotten",
+            edit('norms = ["ln_f"]', "norms = []"),
+            cause="After the last layer there is one more LayerNorm, `ln_f`.",
+            cure="Add `ln_f.weight` and `ln_f.bias`.",
+            see="two names too few, whatever the number of layers",
+        ),
+        Mistake(
+            "four times d_model assumed",
+            edit('config["d_mlp"]', '4 * config["d_model"]'),
+            cause="The width of the MLP was taken to be four times d_model, but it has a number of its own.",
+            cure='Use `config["d_mlp"]`.',
+            see="wrong dims for `mlp.fc1` and `mlp.fc2`, and the right ones for everything else",
+        ),
+        Mistake(
+            "layers counted from 1",
+            edit('range(config["n_layers"])', 'range(1, config["n_layers"] + 1)'),
+            cause="PyTorch numbers the layers of a ModuleList from 0.",
+            cure='Use `range(config["n_layers"])`.',
+            see="`layers.1` where `layers.0` is expected",
+        ),
+        Mistake(
+            "qkv as a square",
+            edit("(3 * d, d)", "(d, d)"),
+            cause="Queries, keys and values come out of one matrix, so it has three times d_model rows.",
+            cure="Give `attn.qkv` the dims (3 * d_model, d_model), and its bias (3 * d_model,).",
+            see="(d_model, d_model) for `attn.qkv.weight`",
+        ),
+    ),
+)
