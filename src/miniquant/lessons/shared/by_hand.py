@@ -49,6 +49,15 @@ def integer(x: float, scale: float, qmax: int) -> int:
     return max(-qmax, min(qmax, round(nearest32(x / scale)))) if scale else 0
 
 
+def slices(row: list[float], group_size: int) -> list[list[float]]:
+    """A row cut into groups.
+
+    >>> slices([1.0, 2.0, 3.0, 4.0], 2)
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    return [row[i : i + group_size] for i in range(0, len(row), group_size)]
+
+
 def by_digits(number: int, n_bytes: int) -> bytes:
     """Little-endian by hand: the digits of ``number`` to the base 256, the smallest first.
 
