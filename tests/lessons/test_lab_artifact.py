@@ -27,8 +27,10 @@ from miniquant.lessons.safetensors.checkpoint import flatten_optimizer
 from miniquant.lessons.safetensors.ggml import ggml_hparams
 from miniquant.lessons.safetensors.reader import check_layout, read_safetensors_head
 from miniquant.lessons.safetensors.writer import ITEM, safetensors_head, tensor_entries
-from miniquant.lessons.what_a_model_is.neuron import HOURS, JARS, START, rmse
-from miniquant.lessons.what_a_model_is.training import gradient_descent, gradients
+from miniquant.lessons.what_a_model_is.gradient_descent import gradient_descent
+from miniquant.lessons.what_a_model_is.gradients import gradients
+from miniquant.lessons.what_a_model_is.rmse import rmse
+from miniquant.lessons.what_a_model_is.toys import HOURS, JARS, START
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.pretrained import load_pretrained
 
