@@ -32,8 +32,9 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import decode, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.models.corpus import held_out_windows, load_tokenizer
+from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import FILE_TYPES, gguf_name, write_minigpt
+from miniquant.models.to_gguf import gguf_name, write_minigpt
 
 Job = Callable[[], Any]
 

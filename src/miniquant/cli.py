@@ -124,7 +124,7 @@ class _FileType(click.Option):
     """An option whose help names every type, and imports them when somebody asks."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from .models.to_gguf import FILE_TYPES
+        from .models.file_types import FILE_TYPES
 
         self.help = f"For .gguf files: {' '.join(FILE_TYPES)}."
         return super().get_help_record(ctx)
@@ -136,10 +136,10 @@ class _TensorType(click.ParamType):
     name = "type"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
-        from .models.huggingface.convert import KINDS
+        from .models.file_types import FILE_TYPES
 
-        if value.upper() not in KINDS:
-            self.fail(f"there is no type {value!r}; there are {', '.join(KINDS).lower()}", param, context)
+        if value.upper() not in FILE_TYPES:
+            self.fail(f"there is no type {value!r}; there are {', '.join(FILE_TYPES).lower()}", param, context)
         return value.upper()
 
 

@@ -21,8 +21,9 @@ from held_out import dequantized, kl, nll, ours, windows
 from miniquant.evaluate import llamacpp
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.models import corpus
+from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.minigpt import MiniGPTConfig, random_model
-from miniquant.models.to_gguf import FILE_TYPES, write_minigpt
+from miniquant.models.to_gguf import write_minigpt
 
 PC = platform.machine().lower() in ("x86_64", "amd64")
 TIGHT = 3e-6 if PC else 3e-3  # of the largest of a row; other processors round the tie between two integers otherwise

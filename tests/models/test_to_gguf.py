@@ -15,16 +15,14 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.models.corpus import load_tokenizer
+from miniquant.models.file_types import FILE_TYPES, QUANTIZATION_VERSION, more_bits
 from miniquant.models.minigpt import MiniGPTConfig, random_model
 from miniquant.models.to_gguf import (
-    FILE_TYPES,
-    QUANTIZATION_VERSION,
     gguf_name,
     minigpt_from_gguf,
     minigpt_metadata,
     minigpt_tokenizer_metadata,
     minigpt_types,
-    more_bits,
     write_minigpt,
 )
 
@@ -87,7 +85,8 @@ def test_a_parameter_that_a_minigpt_does_not_have_is_refused(name):
 def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_least(kind, trained):
     for name, found in minigpt_types(trained, kind).items():
         if name == "tok_emb.weight":
-            assert found == ("Q6_K" if kind.endswith("_K") else "Q8_0" if kind.startswith("Q4") else kind)
+            assert GGMLType[found].bits_per_weight > 6
+            assert found == kind or GGMLType[found].block == GGMLType[kind].block
         elif name.startswith("layers") and ".ln" not in name and name.endswith("weight"):
             assert found == kind
         else:
@@ -97,6 +96,14 @@ def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_le
 def test_the_embedding_may_have_a_type_of_its_own_and_types_any_case(trained):
     assert minigpt_types(trained, "q4_0", "f16")["tok_emb.weight"] == "F16"
     assert minigpt_types(trained, GGMLType.Q4_1, GGMLType.Q4_1)["tok_emb.weight"] == "Q4_1"
+
+
+def test_the_embedding_s_type_is_the_codec_s_to_say():
+    heads = {name: FILE_TYPES[name].head.name for name in ("F32", "F16", "Q8_0", "Q4_0", "Q4_1", "Q2_K", "Q4_K_M")}
+    assert heads == {
+        **{"F32": "F32", "F16": "F16", "Q8_0": "Q8_0", "Q4_0": "Q8_0", "Q4_1": "Q8_0"},
+        **{"Q2_K": "Q6_K", "Q4_K_M": "Q6_K"},
+    }
 
 
 def test_q4_k_m_mixes_as_llama_cpp_does(trained):
@@ -125,14 +132,14 @@ def test_more_bits_go_to_the_layers_that_llama_cpp_gives_them(n_layers, layers):
 
 
 def test_a_mix_is_no_type_of_a_tensor(trained):
-    with pytest.raises(SchemeError, match="no type 'Q4_K_M'; there are F32"):
+    with pytest.raises(SchemeError, match="no codec for 'Q4_K_M' here; there are F32"):
         minigpt_types(trained, "Q4_K", "Q4_K_M")
 
 
 @pytest.mark.parametrize("kind", ["Q5_0", "Q8_K", "Q3_K_M", "int4", "", 8, None])
 def test_an_unknown_type_is_refused_and_names_those_that_there_are(kind, trained, tokenizer, path):
     path.write_bytes(b"before")
-    with pytest.raises(SchemeError, match="there are F32, F16, BF16, Q8_0, Q4_0, Q4_1"):
+    with pytest.raises(SchemeError, match="there are F32, F16, Q4_0, Q4_1, Q8_0"):
         write_minigpt(path, trained, tokenizer, kind)
     with pytest.raises(SchemeError, match="there are F32"):
         write_minigpt(path, trained, tokenizer, "F32", embedding="Q9")
@@ -148,7 +155,7 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
     expected = {
         gguf.Keys.General.ARCHITECTURE: "gpt2",
         gguf.Keys.General.NAME: "MiniGPT",
-        gguf.Keys.General.FILE_TYPE: FILE_TYPES[kind],
+        gguf.Keys.General.FILE_TYPE: FILE_TYPES[kind].number,
         llm.CONTEXT_LENGTH: config.context,
         llm.EMBEDDING_LENGTH: config.d_model,
         llm.BLOCK_COUNT: config.n_layers,
@@ -156,7 +163,7 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
         gguf.Keys.Attention.HEAD_COUNT: config.n_heads,
         gguf.Keys.Attention.LAYERNORM_EPS: config.layer_norm_epsilon,
     }
-    if kind.startswith("Q"):
+    if gguf.GGML_QUANT_SIZES[gguf.GGMLQuantizationType[kind]][0] > 1:
         expected[gguf.Keys.General.QUANTIZATION_VERSION] = gguf.GGML_QUANT_VERSION
     found = minigpt_metadata(trained, tokenizer, kind)
     assert {key.format(arch="gpt2"): value for key, value in expected.items()}.items() <= found.items()
@@ -165,11 +172,21 @@ def test_the_keys_are_those_of_the_official_package(kind, trained, tokenizer):
     }
 
 
+@pytest.mark.parametrize("embedding", [None, "Q8_0", "Q6_K", "BF16"])
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q4_0"])
+def test_a_file_with_any_quantized_tensor_says_the_quantization_version(kind, embedding, trained, tokenizer, path):
+    write_minigpt(path, trained, tokenizer, kind, embedding)
+    with read_gguf(path) as file:
+        quantized = any(info.dtype.name[0] == "Q" for info in file.tensors.values())
+        assert file.metadata.get("general.quantization_version") == (gguf.GGML_QUANT_VERSION if quantized else None)
+
+
 def test_the_numbers_of_the_file_types_are_the_official_package_s():
     small = {"Q2_K", "Q3_K", "Q4_K", "Q5_K"}  # one type for every layer: llama.cpp's "small" mix of a shallow model
+    ours = {name: kind.number for name, kind in FILE_TYPES.items()}
     official = {kind: f"MOSTLY_{kind}_S" if kind in small else f"MOSTLY_{kind}" for kind in FILE_TYPES}
     official["F32"] = "ALL_F32"
-    assert {kind: int(gguf.LlamaFileType[name]) for kind, name in official.items()} == FILE_TYPES
+    assert {kind: int(gguf.LlamaFileType[name]) for kind, name in official.items()} == ours
     assert set(FILE_TYPES) == {*KINDS, "Q4_K_M"}
     assert QUANTIZATION_VERSION == gguf.GGML_QUANT_VERSION
 
@@ -225,8 +242,8 @@ def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, t
         official = gguf.GGMLQuantizationType[types[name]]
         assert tensor.tensor_type == official
         assert tensor.shape.tolist() == list(w.shape)[::-1]  # ggml counts dims from the innermost
-        k_quant = official.name.endswith("_K")
-        theirs = ggml.quantize(w.numpy(), official) if k_quant else gguf.quants.quantize(w.numpy(), official)
+        searches = CODECS[GGMLType[types[name]]].searches
+        theirs = ggml.quantize(w.numpy(), official) if searches else gguf.quants.quantize(w.numpy(), official)
         assert tensor.data.tobytes() == theirs.tobytes()
 
 
@@ -245,7 +262,8 @@ def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
             else:
                 steps = {"F16": 2**-11, "BF16": 2**-8, "Q8_0": 1 / 127, "Q4_0": 1 / 8, "Q4_1": 1 / 8}
                 steps |= {"Q2_K": 1, "Q3_K": 1 / 3, "Q4_K": 1 / 6, "Q5_K": 1 / 12, "Q6_K": 1 / 31}
-                assert (back - w).abs().max() <= steps[kind] * w.abs().max() * 1.01
+                step = steps.get(kind, 4 / 2 ** int(info.dtype.bits_per_weight))
+                assert (back - w).abs().max() <= step * w.abs().max() * 1.01
 
 
 @every_kind

@@ -12,7 +12,8 @@ from test_errata import correlation, documents_q4_k, documents_six_bit_fields, s
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump.types import BumpType
 from miniquant.formats.gguf import GGMLType, decode
-from miniquant.models.to_gguf import gguf_name, minigpt_types, more_bits
+from miniquant.models.file_types import more_bits
+from miniquant.models.to_gguf import gguf_name, minigpt_types
 from miniquant.quantization.packing import unpack_scales_and_mins
 
 

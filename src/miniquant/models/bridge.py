@@ -191,14 +191,15 @@ def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -
 
 
 def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
+    from .file_types import HEADS, QUANTIZATION_VERSION, file_type
     from .huggingface.convert import places_of, read_recipe
     from .huggingface.llama import rope_order
     from .huggingface.tokenizer import read_tokenizer_metadata
-    from .to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type
 
     recipe, config = read_recipe(folder)
     state, tensors = model.state_dict(), {}
-    head = embedding or head_type(layers.main)
+    kind = file_type(layers.main)
+    head = embedding or kind.head
     for row in places_of(recipe):
         w = state.get(row.theirs)
         if w is None or tuple(w.shape) != row.shape:
@@ -209,8 +210,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
                 path=config.path,
             )
         order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
-        is_head = row.ours in ("token_embd.weight", "output.weight")
-        tensors[row.ours] = layers.tensor(row.theirs, w, head if is_head else "F32", order)
+        tensors[row.ours] = layers.tensor(row.theirs, w, head if row.ours in HEADS else "F32", order)
     extra = state.keys() - {row.theirs for row in places_of(recipe)} - ({"lm_head.weight"} if recipe.tied else set())
     if extra:
         raise FormatError(
@@ -220,7 +220,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
         )
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
-        "general.file_type": FILE_TYPES[layers.main],
+        "general.file_type": kind.number,
         "general.quantization_version": QUANTIZATION_VERSION,
         **read_tokenizer_metadata(folder, config, recipe.vocabulary),
     }

@@ -168,7 +168,7 @@ class Exporter:
     def _gguf(self, path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWeights) -> None:
         kinds = export_types({name: w.shape for name, w in tensors.items()}, self.gguf_quantization)
         pairs = export_metadata(weights, self.gguf_quantization) if self.include_metadata else {}
-        if any(kind != GGMLType.F32 for kind in kinds.values()):
+        if any(kind.quantized for kind in kinds.values()):
             pairs["general.quantization_version"] = _QUANTIZATION_VERSION
         write_gguf(path, {name: (w, kinds[name]) for name, w in tensors.items()}, pairs)
 

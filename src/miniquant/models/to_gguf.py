@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import MiniquantError, SchemeError
-from ..formats.gguf.codecs import CODECS
 from ..formats.gguf.metadata import Typed, ValueType
 from ..formats.gguf.types import GGMLType
 from ..formats.gguf.write import write_gguf
 from ..quantization.schemes import role_of
+from .file_types import file_type, quantization_version, tensor_type
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -27,12 +27,6 @@ if TYPE_CHECKING:
     from ..formats.gguf.read import GGUFFile
     from .minigpt import MiniGPT
 
-FILE_TYPES = {  # llama.h, enum llama_ftype; for a K-quant its ..._S, where it has one
-    **{"F32": 0, "F16": 1, "BF16": 32, "Q8_0": 7, "Q4_0": 2, "Q4_1": 3},
-    **{"Q2_K": 21, "Q3_K": 11, "Q4_K": 14, "Q4_K_M": 15, "Q5_K": 16, "Q6_K": 18},
-}
-MIXES = ("Q4_K_M",)
-QUANTIZATION_VERSION = 2  # ggml.h, GGML_QNT_VERSION
 _PARTS = {
     "ln1": "attn_norm",
     "attn.qkv": "attn_qkv",
@@ -60,62 +54,42 @@ def gguf_name(name: str) -> str:
     return f"blk.{number}.{_PARTS[part]}.{kind}"
 
 
-def minigpt_types(model: MiniGPT, kind: str, embedding: str | None = None) -> dict[str, str]:
+def minigpt_types(model: MiniGPT, kind: GGMLType | str, embedding: GGMLType | str | None = None) -> dict[str, str]:
     """The type of every parameter, by our names: ``kind`` for the linear layers, F32 for norms, biases and positions.
 
-    The token embedding is the output head as well, and few bits cost it too much: it is Q6_K where ``kind`` is a
-    K-quant, as in llama.cpp, and Q8_0 where it is Q4_0 or Q4_1, unless ``embedding`` says otherwise. ``Q4_K_M`` is a
-    mix: Q4_K, but Q5_K for the fused ``attn_qkv``, and Q6_K for ``ffn_down`` where ``more_bits`` says so.
-    Raises ``SchemeError`` for a type without a codec.
-
-    Source of the mix: ``llama_tensor_get_type`` in ``llama.cpp/src/llama-quant.cpp``.
+    ``kind`` is one of ``FILE_TYPES``, a mix among them. The token embedding is the output head as well, and takes the
+    type of a head unless ``embedding`` says otherwise. Raises ``SchemeError`` for a type without a codec.
     """
-    kind = _known(kind, MIXES)
-    chosen = {"weight": kind.removesuffix("_M"), "token embedding": _known(embedding or head_type(kind))}
-    types = {name: chosen.get(role_of(name), "F32") for name in model.state_dict()}
-    if kind == "Q4_K_M":
-        n_layers = model.config.n_layers
-        for i in range(n_layers):
-            types[f"layers.{i}.attn.qkv.weight"] = "Q5_K"
-            types[f"layers.{i}.mlp.fc2.weight"] = "Q6_K" if more_bits(i, n_layers) else "Q4_K"
+    chosen, n_layers = file_type(kind), model.config.n_layers
+    head = chosen.head if embedding is None else tensor_type(embedding)
+    types = {}
+    for name in model.state_dict():
+        role = role_of(name)
+        matrix = chosen.type_of(gguf_name(name), n_layers) if role == "weight" else GGMLType.F32
+        types[name] = (head if role == "token embedding" else matrix).name
     return types
 
 
-def head_type(kind: str) -> str:
-    """The type of a token embedding or an output head beside matrices of a type.
-
-    >>> head_type("Q4_K_M"), head_type("Q4_0"), head_type("F16")
-    ('Q6_K', 'Q8_0', 'F16')
-    """
-    return "Q6_K" if "_K" in kind else "Q8_0" if kind.startswith("Q4") else kind
-
-
-def more_bits(layer: int, n_layers: int) -> bool:
-    """Whether Q4_K_M stores ``ffn_down`` of a layer in Q6_K: in the first and last eighth, and every third between.
-
-    Source: ``use_more_bits`` in ``llama.cpp/src/llama-quant.cpp``.
-
-    >>> [layer for layer in range(32) if more_bits(layer, 32)]
-    [0, 1, 2, 3, 6, 9, 12, 15, 18, 21, 24, 27, 28, 29, 30, 31]
-    """
-    first = n_layers // 8
-    return layer < first or layer >= 7 * n_layers // 8 or (layer - first) % 3 == 2
-
-
-def minigpt_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", name: str = "MiniGPT") -> dict[str, Any]:
+def minigpt_metadata(
+    model: MiniGPT,
+    tokenizer: Tokenizer,
+    kind: GGMLType | str = "F32",
+    name: str = "MiniGPT",
+    embedding: GGMLType | str | None = None,
+) -> dict[str, Any]:
     """Every key that llama.cpp needs to run the model, and the few that it guesses wrong without.
 
     Raises ``SchemeError`` for an unknown type, or a tokenizer that is not the model's.
     """
     config = model.config
-    kind = _known(kind, MIXES)
+    types = minigpt_types(model, kind, embedding).values()
     n_tokens = tokenizer.get_vocab_size()
     if n_tokens != config.vocab_size:
         raise SchemeError(f"the tokenizer has {n_tokens} tokens, the model {config.vocab_size}; pass its own tokenizer")
     metadata: dict[str, Any] = {
         "general.architecture": "gpt2",
         "general.name": name,
-        "general.file_type": FILE_TYPES[kind],
+        "general.file_type": file_type(kind).number,
         "gpt2.context_length": config.context,
         "gpt2.embedding_length": config.d_model,
         "gpt2.block_count": config.n_layers,
@@ -123,9 +97,8 @@ def minigpt_metadata(model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", na
         "gpt2.attention.head_count": config.n_heads,
         "gpt2.attention.layer_norm_epsilon": config.layer_norm_epsilon,
     }
-    if kind.startswith("Q"):
-        metadata["general.quantization_version"] = QUANTIZATION_VERSION
-    return metadata | minigpt_tokenizer_metadata(tokenizer)
+    version = quantization_version(GGMLType[dtype] for dtype in types)
+    return metadata | version | minigpt_tokenizer_metadata(tokenizer)
 
 
 def minigpt_tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
@@ -153,7 +126,11 @@ def minigpt_tokenizer_metadata(tokenizer: Tokenizer) -> dict[str, Any]:
 
 
 def write_minigpt(
-    path: str | os.PathLike[str], model: MiniGPT, tokenizer: Tokenizer, kind: str = "F32", embedding: str | None = None
+    path: str | os.PathLike[str],
+    model: MiniGPT,
+    tokenizer: Tokenizer,
+    kind: GGMLType | str = "F32",
+    embedding: GGMLType | str | None = None,
 ) -> None:
     """Write a MiniGPT as a GGUF file that llama.cpp runs; ``kind`` is one of ``FILE_TYPES``.
 
@@ -161,7 +138,7 @@ def write_minigpt(
     """
     types = minigpt_types(model, kind, embedding)
     tensors = {gguf_name(name): (w.detach(), types[name]) for name, w in model.state_dict().items()}
-    write_gguf(path, tensors, minigpt_metadata(model, tokenizer, kind))
+    write_gguf(path, tensors, minigpt_metadata(model, tokenizer, kind, embedding=embedding))
 
 
 def minigpt_from_gguf(file: GGUFFile) -> MiniGPT:
@@ -215,11 +192,3 @@ _CONFIG_KEYS = {
     "d_mlp": "gpt2.feed_forward_length",
     "layer_norm_epsilon": "gpt2.attention.layer_norm_epsilon",
 }
-
-
-def _known(kind: str, mixes: tuple[str, ...] = ()) -> str:
-    found = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
-    names = [*(codec.name for codec in CODECS), *mixes]
-    if found not in names:
-        raise SchemeError(f"no type {kind!r}; there are {', '.join(names)}")
-    return found

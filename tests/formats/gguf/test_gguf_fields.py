@@ -130,7 +130,7 @@ def test_fields_cover_every_byte_and_decode_to_what_the_reader_reads_for_random_
     for i in range(data.draw(st.integers(0, 4))):
         kind = data.draw(st.sampled_from(["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"]))
         shape = data.draw(st.lists(st.integers(0, 3), min_size=int(kind == "BF16"), max_size=3))
-        shape = [*shape, 32 * data.draw(st.integers(1, 3))] if kind.startswith("Q") else shape
+        shape = [*shape, 32 * data.draw(st.integers(1, 3))] if GGMLType[kind].quantized else shape
         w = np.random.default_rng(i).normal(size=shape).astype(np.float32)
         tensors[data.draw(names) + str(i)] = (w, kind)
     value = st.one_of(

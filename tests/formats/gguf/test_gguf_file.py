@@ -128,7 +128,7 @@ def arrays(draw) -> tuple[np.ndarray, str]:
     """An array of 0 to 4 dims with a type that holds it; random bits where the type stores them as they are."""
     kind = draw(st.sampled_from([*PLAIN, *ENCODED]))
     shape = draw(st.lists(st.integers(1, 4), min_size=kind == "BF16", max_size=4))
-    if kind.startswith("Q"):
+    if GGMLType[kind].quantized:
         shape = [*shape[:3], draw(st.integers(1, 3)) * 32]
     if shape and draw(st.integers(0, 15)) == 0:
         shape[0] = 0

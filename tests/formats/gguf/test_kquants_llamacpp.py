@@ -15,8 +15,9 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, RawTensor, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.models import corpus
+from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.minigpt import MiniGPT
-from miniquant.models.to_gguf import FILE_TYPES, gguf_name, minigpt_from_gguf, minigpt_types, write_minigpt
+from miniquant.models.to_gguf import gguf_name, minigpt_from_gguf, minigpt_types, write_minigpt
 
 KINDS = [*(kind.name for kind, codec in CODECS.items() if codec.searches), "Q4_K_M"]
 WINDOWS = 6
@@ -111,7 +112,7 @@ def test_the_official_reader_and_ggml_s_find_the_types_that_were_asked_for(kind,
     reader = gguf.GGUFReader(files[kind])
     found = {tensor.name: tensor.tensor_type.name for tensor in reader.tensors}
     assert found == {gguf_name(name): chosen for name, chosen in minigpt_types(trained, kind).items()}
-    assert int(reader.fields["general.file_type"].parts[-1][0]) == FILE_TYPES[kind]
+    assert int(reader.fields["general.file_type"].parts[-1][0]) == FILE_TYPES[kind].number
     with LlamaCpp(None) as llama:
         llama.check(files[kind])
 

@@ -32,9 +32,10 @@ from safetensors.torch import load_file, save_file
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf
 from miniquant.models.corpus import load_tokenizer
+from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.huggingface import convert as huggingface
-from miniquant.models.huggingface.convert import KINDS, convert_folder
-from miniquant.models.to_gguf import FILE_TYPES, write_minigpt
+from miniquant.models.huggingface.convert import convert_folder
+from miniquant.models.to_gguf import write_minigpt
 
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
 MODELS = {
@@ -120,7 +121,7 @@ def test_a_checkpoint_in_16_bits_arrives_bit_for_bit(tmp_path):
                 assert file.raw(f"{ours}.weight").tobytes() == w.view(torch.int16).numpy().tobytes()
 
 
-QUANTIZED = [kind for kind in KINDS if kind not in ("F32", "F16", "BF16")]
+QUANTIZED = [name for name, kind in FILE_TYPES.items() if kind.weights.quantized]
 WIDE = {  # rows of 256: a K-quant's block
     save_llama: {"hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 4},
     save_gpt2: {"n_embd": 256, "n_inner": 256},
@@ -137,12 +138,12 @@ def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save
     assert np.abs(in_llamacpp(tmp_path / "m.gguf") - expected).max() < 0.12
     assert not np.array_equal(plain, expected)
     matrices = {name: kind for name, kind in converted.types.items() if kind != "F32"}
-    head = "Q6_K" if "_K" in kind else "Q8_0"
+    head = "Q6_K" if FILE_TYPES[kind].weights.block == 256 else "Q8_0"
     assert {matrices.pop(name) for name in ("token_embd.weight", "output.weight") if name in matrices} == {head}
     if kind != "Q4_K_M":
         assert set(matrices.values()) == {kind}
     with read_gguf(tmp_path / "m.gguf") as file:
-        assert file.metadata["general.file_type"] == FILE_TYPES[kind]
+        assert file.metadata["general.file_type"] == FILE_TYPES[kind].number
         assert file.metadata["general.quantization_version"] == gguf.GGML_QUANT_VERSION
 
 
@@ -241,7 +242,7 @@ def test_the_keys_are_the_official_package_s_and_of_the_types_llamacpp_reads(sav
         assert all(info.dtype in (GGMLType.F32, GGMLType.Q8_0) for info in file.tensors.values())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FILE_TYPES)
 def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, trained, tmp_path):
     """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
     parts = {"ln1": "ln_1", "attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj", "ln2": "ln_2"}

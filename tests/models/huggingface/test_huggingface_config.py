@@ -19,8 +19,9 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from miniquant import cli
 from miniquant.core.errors import FormatError
 from miniquant.formats.gguf import read_gguf
+from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.huggingface.config import HARMLESS, Config
-from miniquant.models.huggingface.convert import ARCHITECTURES, KINDS, convert_folder, read_recipe
+from miniquant.models.huggingface.convert import ARCHITECTURES, convert_folder, read_recipe
 from miniquant.models.huggingface.llama import llama, rope_factors, rope_order
 
 
@@ -261,7 +262,7 @@ def test_the_default_is_q8_0_and_any_case_will_do(saved, tmp_path):
 def test_help_names_every_type():
     output = call("--help").output
     assert "-o" in output and "Hugging Face FOLDER" in output
-    assert set(KINDS) <= set(re.findall(r"[A-Z0-9_]+", output))
+    assert set(FILE_TYPES) <= set(re.findall(r"[A-Z0-9_]+", output))
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ from miniquant.formats.safetensors.read import (
     open_checkpoint,
     widen,
 )
-from miniquant.models.huggingface.convert import KINDS, convert_folder
+from miniquant.models.file_types import FILE_TYPES
+from miniquant.models.huggingface.convert import convert_folder
 
 SMALL = {"num_hidden_layers": 1}
 
@@ -323,10 +324,10 @@ def test_gpt2_s_names_with_and_without_their_prefix_are_not_mixed(tmp_path):
 def test_rows_that_are_no_whole_blocks_are_refused_with_what_fits_them(tmp_path):
     save_llama(tmp_path / "folder", head_dim=10, **SMALL)
     message = "'model.layers.0.self_attn.o_proj.weight' has rows of 40 weights, and Q8_0 stores blocks of 32; "
-    refused(tmp_path / "folder", message + "what fits it is F16, BF16, F32", SchemeError, "q8_0")
+    refused(tmp_path / "folder", message + "what fits it is F32, F16, BF16", SchemeError, "q8_0")
     refused(
         tmp_path / "folder",
-        "has rows of 64 weights, and Q6_K stores blocks of 256; what fits it is Q8_0, Q4_0",
+        "has rows of 64 weights, and Q6_K stores blocks of 256; what fits it is F32, F16, Q4_0",
         SchemeError,
         "q4_k",
     )
@@ -335,7 +336,7 @@ def test_rows_that_are_no_whole_blocks_are_refused_with_what_fits_them(tmp_path)
 
 def test_an_unknown_type_is_refused_and_names_those_that_there_are(folder):
     for kind in ("q9", "", "Q5_0", 8, None):
-        refused(folder, f"there are {', '.join(KINDS)}", SchemeError, kind)
+        refused(folder, f"there are {', '.join(FILE_TYPES)}", SchemeError, kind)
 
 
 def test_a_weight_that_is_not_finite_or_beyond_float16_is_refused_by_name(folder):

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from miniquant.core.errors import SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf
-from miniquant.models.huggingface.convert import KINDS, convert_folder
+from miniquant.models.file_types import FILE_TYPES
+from miniquant.models.huggingface.convert import convert_folder
 
 IDS = make_tokenizer().encode("def f(x: int) -> str: return 'the import statement'").ids
 BOUNDS = {"F32": 2e-5, "F16": 5e-3, "BF16": 0.05}  # else quantized: 0.12
@@ -95,13 +96,13 @@ def widths(config):
 
 
 @settings(max_examples=60)
-@given(llamas(), st.sampled_from(KINDS) | st.just("F32"))
+@given(llamas(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_llama_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_llama, config, kind)
 
 
 @settings(max_examples=50)
-@given(gpt2s(), st.sampled_from(KINDS) | st.just("F32"))
+@given(gpt2s(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_gpt2_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_gpt2, config, kind)
 
@@ -111,8 +112,8 @@ def test_the_random_models_are_not_all_refused():
     for config in ({"hidden_size": 64, "intermediate_size": 96}, {"hidden_size": 40, "intermediate_size": 100}):
         with tempfile.TemporaryDirectory() as name:
             save_llama(Path(name) / "folder", num_hidden_layers=1, **config)
-            for kind in KINDS:
-                if kind in BOUNDS or (config["hidden_size"] == 64 and GGMLType[kind.removesuffix("_M")].block == 32):
+            for kind in FILE_TYPES:
+                if kind in BOUNDS or (config["hidden_size"] == 64 and FILE_TYPES[kind].weights.block == 32):
                     convert_folder(Path(name) / "folder", Path(name) / "m.gguf", kind)
                 else:
                     with pytest.raises(SchemeError, match="has rows of"):

@@ -17,7 +17,7 @@ from ...core.arrays import is_torch
 from ...core.errors import QuantizationError, SchemeError
 from ...core.files import atomic_write
 from ..tensor import TensorInfo
-from .codecs import CODECS, decode, encode
+from .codecs import codec_of, decode, encode
 from .codecs.rows import CHUNK
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
@@ -141,13 +141,13 @@ def _dtype_of(name: str, held: str, asked: Any) -> GGMLType:
         if held not in _PLAIN:
             raise SchemeError(f"{name!r} holds {held}, which GGUF has no type for; convert it first")
         return GGMLType[_PLAIN[held]]
-    names = [k.name for k in CODECS]
-    found = asked.name if isinstance(asked, GGMLType) else str(asked).upper()
-    if found not in names:
-        raise SchemeError(f"{name!r}: no codec for {asked!r}; there are {', '.join(names)}")
+    try:
+        found = codec_of(asked).dtype
+    except QuantizationError as error:
+        raise SchemeError(f"{name!r}: {error}") from None
     if "float" not in held:
-        raise QuantizationError(f"{name!r} holds {held}; {found} encodes floating-point weights")
-    return GGMLType[found]
+        raise QuantizationError(f"{name!r} holds {held}; {found.name} encodes floating-point weights")
+    return found
 
 
 def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:

@@ -17,10 +17,11 @@ from typing import NamedTuple
 import numpy as np
 
 from ...core.errors import FormatError, QuantizationError, SchemeError
+from ...formats.gguf.codecs import CODECS
 from ...formats.gguf.types import GGMLType
 from ...formats.gguf.write import LazyTensor, write_gguf
 from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint, widen
-from ..to_gguf import FILE_TYPES, QUANTIZATION_VERSION, head_type, more_bits
+from ..file_types import FileType, file_type, quantization_version
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
 from .llama import llama, rope_order
@@ -30,7 +31,6 @@ ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (m
     "LlamaForCausalLM": ("llama", llama),
     "GPT2LMHeadModel": ("gpt2", gpt2),
 }
-KINDS = tuple(FILE_TYPES)
 _PIECE = 2**20  # weights
 
 
@@ -44,28 +44,27 @@ class Converted(NamedTuple):
 def convert_folder(
     folder: str | os.PathLike[str],
     path: str | os.PathLike[str],
-    kind: str = "Q8_0",
+    kind: GGMLType | str = "Q8_0",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Converted:
     """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
 
     Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
-    Q8_0 beside 4 bits, Q6_K beside a K-quant. Raises ``FormatError`` for a folder that is damaged, incomplete,
+    what a codec names as ``head``. Raises ``FormatError`` for a folder that is damaged, incomplete,
     or would run differently in llama.cpp, ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for
     a type that does not exist or does not fit, and whatever ``write_gguf`` raises. Nothing is written then.
     """
-    folder, kind = Path(folder), _known(kind)
+    folder, chosen = Path(folder), file_type(kind)
     recipe, config = read_recipe(folder)
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
-    types = _types(rows, kind, recipe.layers)
+    types = _types(rows, chosen, recipe.layers)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
-        "general.file_type": FILE_TYPES[kind],
+        "general.file_type": chosen.number,
         **read_tokenizer_metadata(folder, config, recipe.vocabulary),
+        **quantization_version(types.values()),
     }
-    if any(kind.block > 1 for kind in types.values()):
-        metadata["general.quantization_version"] = QUANTIZATION_VERSION
     total = sum(int(np.prod(row.shape)) for row, _ in rows)
     done = 0
 
@@ -195,14 +194,14 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     return LazyTensor(shape, NAMES[stored.dtype], rows)
 
 
-def _types(rows: list[tuple[Row, Stored]], kind: str, layers: int) -> dict[str, GGMLType]:
+def _types(rows: list[tuple[Row, Stored]], kind: FileType, layers: int) -> dict[str, GGMLType]:
     """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
     types = {}
     for row, _ in rows:
-        types[row.ours] = chosen = GGMLType[_type(row, kind, layers)]
+        types[row.ours] = chosen = _type(row, kind, layers)
         width = row.shape[0] if row.transposed else row.shape[-1]
         if width % chosen.block:
-            fitting = [name for name in ("Q8_0", "Q4_0", "Q4_1") if width % 32 == 0] + ["F16", "BF16", "F32"]
+            fitting = [dtype.name for dtype in CODECS if width % dtype.block == 0]
             raise SchemeError(
                 f"{row.theirs!r} has rows of {width} weights, and {chosen.name} stores blocks of {chosen.block}; "
                 f"what fits it is {', '.join(fitting)}"
@@ -210,25 +209,10 @@ def _types(rows: list[tuple[Row, Stored]], kind: str, layers: int) -> dict[str, 
     return types
 
 
-def _type(row: Row, kind: str, layers: int) -> str:
-    """The name of a tensor's type. The mix Q4_K_M gives values and ``ffn_down`` more bits where llama.cpp does."""
+def _type(row: Row, kind: FileType, layers: int) -> GGMLType:
     if len(row.shape) == 1 or row.ours == "position_embd.weight":
-        return "F32"
-    if row.ours in ("token_embd.weight", "output.weight"):
-        return head_type(kind)
-    _, layer, part, _ = row.ours.split(".")
-    if kind == "Q4_K_M" and part == "attn_qkv":
-        return "Q5_K"
-    if kind == "Q4_K_M" and part in ("attn_v", "ffn_down") and more_bits(int(layer), layers):
-        return "Q6_K"
-    return kind.removesuffix("_M")
-
-
-def _known(kind: str | GGMLType) -> str:
-    name = kind.name if isinstance(kind, GGMLType) else str(kind).upper()
-    if name not in KINDS:
-        raise SchemeError(f"no type {kind!r:.40}; there are {', '.join(KINDS)}")
-    return name
+        return GGMLType.F32
+    return kind.type_of(row.ours, layers)
 
 
 def _quoted(names: set[str]) -> str:

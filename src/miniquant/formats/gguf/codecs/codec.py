@@ -89,7 +89,7 @@ def codec_of(dtype: GGMLType | str) -> Codec:
     <GGMLType.Q4_0: 2>
     """
     found = GGMLType.__members__.get(dtype.upper()) if isinstance(dtype, str) else dtype
-    if not isinstance(found, int) or found not in CODECS:
+    if not isinstance(found, GGMLType) or found not in CODECS:
         name = dtype.name if isinstance(dtype, GGMLType) else repr(dtype)
         raise QuantizationError(f"no codec for {name} here; there are {', '.join(known.name for known in CODECS)}")
     return CODECS[found]
