@@ -119,6 +119,16 @@ def test_functions_that_pass_are_taken_from_the_notebook_and_the_reference_stand
     assert lab.metadata_bytes is exercises()["metadata_bytes"].reference
 
 
+def test_a_magic_in_the_cell_of_a_function_does_not_lose_the_function(tmp_path):
+    lab = answers(notebook(tmp_path, "%matplotlib inline" + HEADER + "struct.pack?", "x = '\ud800'"))
+    assert lab.yours == ["header_bytes"]
+
+
+def test_a_constant_that_is_filled_step_by_step_is_whole(tmp_path):
+    filled = HEADER.replace("MAGIC = 0x474C4654", "T = {}\nT.update(magic=0x474C4654)").replace("MAGIC", 'T["magic"]')
+    assert answers(notebook(tmp_path, filled)).yours == ["header_bytes"]
+
+
 def test_a_writer_from_a_notebook_uses_the_functions_beside_it(tmp_path):
     solved = answers(ROOT / "solutions" / "06-writer.ipynb")
     assert solved.yours == [spec.name for spec in LABS if spec.lab == "06"]

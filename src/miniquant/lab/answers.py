@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from ..core.errors import MiniquantError
 from .catalogue import exercises
 from .checking import evaluate
+from .notebook import Step, definitions, read_code
 
 
 def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
     """Every exercise of a lab as a function: the student's own where its check passes, the reference elsewhere.
 
     notebook: a path that begins with the lab's number, ``06-writer.ipynb``. ``yours`` lists the student's own by name.
-    The notebook is not run: only its imports, functions, classes and literal constants are. A notebook that is missing
-    or that nobody can read gives references only.
+    The notebook is not run: only its ``definitions`` are (imports, functions, classes, constants). A notebook that is
+    missing or that nobody can read gives references only.
 
     >>> lab = answers("06-not-there.ipynb")
     >>> lab.pack_int4.__module__, lab.yours
@@ -28,9 +29,9 @@ def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
     path = Path(notebook)
     specs = {name: spec for name, spec in exercises().items() if spec.lab == path.name[:2]}
     scope: dict[str, Any] = {"__name__": "answers", **{name: spec.reference for name, spec in specs.items()}}
-    for statement in _definitions(path):
+    for step in _definitions(path):
         with contextlib.suppress(Exception):  # what it would have defined is missing, and the reference stands in
-            exec(compile(ast.Module([statement], []), path.name, "exec"), scope)
+            exec(compile(ast.Module([step.code], []), path.name, "exec"), scope)
     yours = []
     for name, spec in specs.items():
         student = getattr(scope[name], "student", None)
@@ -41,25 +42,8 @@ def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
     return SimpleNamespace(**{name: scope[name] for name in specs}, yours=yours)
 
 
-def _definitions(path: Path) -> list[ast.stmt]:
-    """The top-level statements that define something and do nothing else."""
-    found = []
+def _definitions(path: Path) -> list[Step]:
     try:
-        cells = json.loads(path.read_text("utf-8"))["cells"]
-        sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    except (OSError, ValueError, KeyError, TypeError):
+        return list(definitions(read_code(path).steps))
+    except (MiniquantError, OSError):
         return []
-    for source in sources:
-        with contextlib.suppress(SyntaxError):  # a magic, or a cell that is not finished
-            found += [s for s in ast.parse(source).body if _defines(s)]
-    return found
-
-
-def _defines(statement: ast.stmt) -> bool:
-    if not isinstance(statement, ast.Assign):
-        return isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.ClassDef)
-    try:
-        ast.literal_eval(statement.value)
-    except ValueError:
-        return False
-    return True
