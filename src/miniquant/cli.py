@@ -26,6 +26,17 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
 
+class _Seconds(click.FloatRange):
+    """A number of seconds that a computer can wait. ``nan`` passes a plain FloatRange: no comparison is true of it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = super().convert(value, param, ctx)
+        return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
+
+
+SECONDS = _Seconds(1, 24 * 60 * 60)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="miniquant")
 def main() -> None:
@@ -300,72 +311,46 @@ def progress() -> None:
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
-@click.option("--seconds", default=120.0, show_default=True, help="Time for one notebook.")
-@click.option("--megabytes", default=4096, show_default=True, help="Memory for one notebook.")
+@click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
+@click.option(
+    "--megabytes", type=click.IntRange(256, 1 << 20), default=4096, show_default=True, help="Memory for one notebook."
+)
 def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
-    """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb)."""
+    """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb).
+
+    The results are written after each notebook, so stopping with Ctrl-C loses none.
+    """
     from collections import Counter
 
     from rich.console import Console
     from rich.progress import track
 
-    from .lab.grading.grade import grade as run_all
-    from .lab.grading.grade import write_results
+    from .lab.grading import grade as grading
 
     console = Console(stderr=True)
+    table, details = grading.result_paths(out)
+    kept: list[grading.Result] = []
 
     def bar(items: Any, count: int) -> Any:
         return track(items, "grading", total=count, console=console)
 
-    results = run_all(folder, seconds, megabytes, bar)
-    table, details = write_results(results, out)
-    for result in results:
+    def keep(results: list[grading.Result]) -> None:
+        kept[:] = results
+        grading.write_results(results, out)
+
+    try:
+        grading.grade(folder, seconds, megabytes, bar, keep)
+    except KeyboardInterrupt:
+        graded = f"{table} and {details} hold the {len(kept)} students graded so far" if kept else "nothing is graded"
+        click.echo(f"stopped; {visible(graded)}", err=True)
+        raise
+    for result in kept:
         states = Counter(answer["status"] for answer in result.answers.values())
         summary = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "no exercise found"
-        click.echo(f"{result.student}: {summary}" + "".join(f"\n  {problem}" for problem in result.problems))
-    click.echo(f"wrote {table} and {details}")
-
-
-@main.group()
-def lab() -> None:
-    """For authors of labs: add an exercise, check the exercises of a lab."""
-
-
-@lab.command(name="new")
-@click.argument("subject")
-@click.argument("name")
-@click.option(
-    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
-)
-def new_exercise(subject: str, name: str, root: Path) -> None:
-    """Add an exercise NAME that runs to the lab SUBJECT; a SUBJECT that is new becomes the last lab."""
-    from .lab.authoring.new import new_exercise as write
-
-    for path in write(subject, name, root):
-        click.echo(f"wrote {path}")
-    click.echo(f"next: miniquant lab check {subject} {name}, then make notebooks")
-
-
-@lab.command(name="check")
-@click.argument("subject")
-@click.argument("names", nargs=-1)
-def check_lab(subject: str, names: tuple[str, ...]) -> None:
-    """Check starters, solutions and mistakes of the lab SUBJECT; exit with 1 if something is wrong."""
-    from .lab import exercises
-    from .lab.authoring.checks import problems
-
-    found = 0
-    for spec in exercises().of_lab(subject):
-        if names and spec.name not in names:
-            continue
-        wrong = problems(spec)
-        found += len(wrong)
-        click.echo(
-            f"{spec.name}: {len(spec.mistakes)} mistakes, " + ("right" if not wrong else f"{len(wrong)} problems")
-        )
-        for problem in wrong:
-            click.echo(f"  {problem}")
-    sys.exit(bool(found))
+        click.echo(f"{visible(result.student)}: {summary}")
+        for problem in result.problems:
+            click.echo(f"  {visible(problem)}")
+    click.echo(visible(f"wrote {table} and {details}"))
 
 
 def _print_json(value: Any) -> None:

@@ -1,48 +1,113 @@
-"""Grading a folder of submissions, each in a process of its own."""
+"""Grading a folder of submissions, each in a process of its own: accidents cost only what they happen in."""
 
 from __future__ import annotations
 
+import ast
 import csv
 import json
+import os
+import socket
+import time
+import tracemalloc
+from contextlib import suppress
+from pathlib import Path
 
-import nbformat
 import pytest
 from click.testing import CliRunner
+from places import ROOT
 
 from miniquant.cli import main
 from miniquant.core.errors import MiniquantError
-from miniquant.lab import exercises
-from miniquant.lab.grading.grade import submissions
+from miniquant.lab import evaluate, exercises
+from miniquant.lab.grading import grade as grading
+from miniquant.lab.grading.process import KEPT, Run, read_lines, run_notebook
+from miniquant.lab.grading.sandbox import _answers
+from miniquant.lab.notebook import definitions, read_code
 
-IMPORTS = "import numpy as np\nfrom miniquant.lab import exercise, check"
-RIGHT = """
-@exercise("pack_int4")
-def pack_int4(values):
-    nibbles = values.astype(np.uint8) & 15
-    return nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)
-"""
-SWAPPED = RIGHT.replace(
-    "nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)", "nibbles[..., 1::2] | (nibbles[..., 0::2] << 4)"
-)
+IMPORTS = "import os, struct\nimport numpy as np\nfrom miniquant.lab import exercise, check"
+RIGHT = {
+    "header_bytes": "(n_tensors, metadata_len):\n    FIRST\n"
+    '    return struct.pack("<4I", 0x474C4654, 1, n_tensors, metadata_len)\n',
+    "metadata_bytes": "(metadata):\n    FIRST\n"
+    "    for key, value in metadata.items():\n"
+    '        if not key or "=" in key or "\\n" in f"{key}{value}":\n            raise ValueError(key)\n'
+    '    return "\\n".join(f"{key}={value}" for key, value in metadata.items()).encode()\n',
+    "descriptor_bytes": "(name, dims, dtype, offset):\n    FIRST\n"
+    '    data = struct.pack("<H", len(name.encode())) + name.encode()\n'
+    '    data += struct.pack(f"<B{len(dims)}I", len(dims), *dims)\n'
+    '    return data + struct.pack("<BQ", dtype, offset)\n',
+    "encode_q8": "(w):\n    FIRST\n"
+    '    scale = (np.abs(w).max(axis=1, keepdims=True) / np.float32(127)).astype("<f2")\n'
+    "    divisor = np.where(scale == 0, 1, scale).astype(np.float32)\n"
+    "    return scale.tobytes() + np.rint(w / divisor).clip(-127, 127).astype(np.int8).tobytes()\n",
+    "pack_int4": "(values):\n    FIRST\n"
+    "    nibbles = values.astype(np.uint8) & 15\n    return nibbles[..., 0::2] | (nibbles[..., 1::2] << 4)\n",
+}
+
+
+def answer(name, first="pass", mark=True):
+    """A right answer to an exercise, which does something else first."""
+    head = f'@exercise("{name}")\n' if mark else ""
+    return f"{head}def {name}{RIGHT[name].replace('FIRST', first)}"
+
+
+def stub(name):
+    return answer(name, "raise NotImplementedError")
+
+
+def write(path, *cells):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    found = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
+    path.write_text(json.dumps(found), "utf-8")
+    return path
+
+
+SWAPPED = answer("pack_int4").replace("0::2", "X").replace("1::2", "0::2").replace("X", "1::2")
+IMPORTED = 'from miniquant.lab import find\npack_int4 = exercise("pack_int4")(find("pack_int4").reference)'
+HANGS = "while True: pass"
 CLASS = {
-    "right/06-writer.ipynb": [IMPORTS, RIGHT, "check(pack_int4)"],
-    "undecorated.ipynb": [IMPORTS, RIGHT.replace('@exercise("pack_int4")\n', ""), "check(pack_int4) is not run"],
+    "right/06-writer.ipynb": [IMPORTS, answer("pack_int4"), "check(pack_int4)"],
+    "named_by_its_file.ipynb": [IMPORTS, answer("pack_int4")],
+    "unmarked/06-writer.ipynb": [IMPORTS, answer("pack_int4", mark=False)],
+    "imported/06-writer.ipynb": [IMPORTS, IMPORTED],
+    "elsewhere/06-writer.ipynb": [
+        IMPORTS,
+        answer("pack_int4"),
+        '@exercise("unpack_int4")\ndef unpack_int4(packed):\n    return 0',
+    ],
     "swapped/deep/06-writer.ipynb": [IMPORTS, SWAPPED],
-    "stub/06-writer.ipynb": [IMPORTS, '@exercise("pack_int4")\ndef pack_int4(values):\n    raise NotImplementedError'],
-    "crash/06-writer.ipynb": [
+    "stub/06-writer.ipynb": [IMPORTS, stub("pack_int4")],
+    "stub/.ipynb_checkpoints/06-writer-checkpoint.ipynb": [IMPORTS, answer("pack_int4")],
+    "twice/06-first.ipynb": [IMPORTS, answer("pack_int4"), stub("header_bytes")],
+    "twice/06-second.ipynb": [IMPORTS, stub("pack_int4"), answer("header_bytes")],
+    "walls/06-writer.ipynb": [
         IMPORTS,
-        RIGHT.replace("def pack_int4", "def unpack_int4").replace("pack_int4", "pack_int4"),
-        "import os\ndef pack_int4(values):\n    os._exit(7)",
+        answer("header_bytes", "import socket; socket.create_connection(('127.0.0.1', PORT), 5)"),
+        answer("metadata_bytes", "import subprocess; subprocess.run(['touch', STOLEN])"),
+        answer("descriptor_bytes", "os.remove(PRECIOUS)"),
+        answer("encode_q8", "import mmap; mmap.mmap(-1, 5 << 30)"),
+        answer("pack_int4", "open(STOLEN, 'w').write('x')"),
     ],
-    "network/06-writer.ipynb": [
+    "crashes/06-writer.ipynb": [
         IMPORTS,
-        "import socket\ndef pack_int4(values):\n    socket.create_connection(('127.0.0.1', 9), 1)\n",
+        answer("header_bytes", "os._exit(7)"),
+        answer("metadata_bytes", "raise SystemExit"),
+        answer("descriptor_bytes", "raise KeyboardInterrupt"),
+        answer("encode_q8", "raise ValueError('\\udc80\\x1b[2J')"),
+        answer("pack_int4"),
     ],
-    "writes/06-writer.ipynb": [
-        IMPORTS,
-        "def pack_int4(values):\n    open(TARGET, 'w').write('x')\n",
+    "cells/06-writer.ipynb": [
+        "%matplotlib inline\n" + IMPORTS,
+        "def broken(:",
+        "x = '\ud800'",
+        "-" * 100_000 + "1",
+        "raise SystemExit",
+        "os._exit(3)",
+        "1 / 0",
+        "T = {}\nT.update(m=15)\nMASKS = list()\nMASKS.append(15)\nnp.zeros?\nfiles = %who_ls\nshift = (32\n% 28)",
+        answer("pack_int4").replace("& 15", "& T['m'] & MASKS[0]").replace("<< 4", "<< shift"),
+        "display(check(pack_int4))",
     ],
-    "memory/06-writer.ipynb": [IMPORTS, "def pack_int4(values):\n    return bytearray(1 << 44)\n"],
     "broken/06-writer.ipynb": None,
 }
 
@@ -50,16 +115,24 @@ CLASS = {
 @pytest.fixture(scope="module")
 def graded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("class")
-    for name, cells in CLASS.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if cells is None:
-            path.write_text("this is not a notebook")
-            continue
-        cells = [c.replace("TARGET", repr(str(folder / "stolen"))) for c in cells]
-        nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells]), path)
-    result = CliRunner().invoke(main, ["grade", str(folder), "--out", str(folder / "grades")])
+    (folder / "precious").write_text("the only copy")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        words = {"STOLEN": str(folder / "stolen"), "PRECIOUS": str(folder / "precious")}
+        for name, cells in CLASS.items():
+            if cells is None:
+                (folder / name).parent.mkdir()
+                (folder / name).write_text("this is not a notebook")
+                continue
+            cells = [cell.replace("PORT", str(server.getsockname()[1])) for cell in cells]
+            for word, value in words.items():
+                cells = [cell.replace(word, repr(value)) for cell in cells]
+            write(folder / name, *cells)
+        result = CliRunner().invoke(main, ["grade", str(folder), "--out", str(folder / "grades")])
+        with pytest.raises(BlockingIOError):
+            server.accept()  # nobody connected
     assert result.exit_code == 0, result.output
+    assert all(line.isprintable() for line in result.stdout.split("\n"))
     with open(folder / "grades.csv", newline="") as file:
         rows = {row["student"]: row for row in csv.DictReader(file)}
     details = {row["student"]: row for row in json.loads((folder / "grades.json").read_text())}
@@ -70,24 +143,28 @@ def graded(tmp_path_factory):
     ("student", "status"),
     [
         ("right", "passed"),
-        ("undecorated", "passed"),
+        ("named_by_its_file", "passed"),
+        ("unmarked", "failed"),
+        ("imported", "failed"),
+        ("elsewhere", "passed"),
         ("swapped", "failed"),
         ("stub", "not attempted"),
-        ("crash", "crashed"),
-        ("network", "failed"),
-        ("writes", "failed"),
-        ("memory", "failed"),
+        ("twice", "passed"),
+        ("crashes", "passed"),
+        ("cells", "passed"),
         ("broken", "missing"),
     ],
 )
 def test_every_kind_of_submission_has_its_own_status(graded, student, status):
-    _, rows, _ = graded
+    _, rows, details = graded
     assert rows[student]["pack_int4"] == status
+    assert details[student]["exercises"]["pack_int4"]["status"] == status
+    assert int(rows[student]["passed"]) == details[student]["passed"]
 
 
 def test_there_is_a_row_for_every_student_and_a_column_for_every_exercise(graded):
     _, rows, details = graded
-    assert len(rows) == len(details) == len(CLASS)
+    assert set(rows) == set(details) == {name.split("/")[0].removesuffix(".ipynb") for name in CLASS}
     for row in rows.values():
         assert set(exercises()) <= set(row)
 
@@ -96,38 +173,262 @@ def test_a_diagnosis_is_kept_in_the_json(graded):
     assert graded[2]["swapped"]["exercises"]["pack_int4"]["mistake"] == "nibbles swapped"
 
 
+def test_of_several_notebooks_the_better_answer_counts(graded):
+    row = graded[1]["twice"]
+    assert (row["pack_int4"], row["header_bytes"], row["passed"]) == ("passed", "passed", "2")
+
+
+def test_a_function_without_its_mark_or_from_elsewhere_is_told_apart_from_a_wrong_one(graded):
+    answers = {student: graded[2][student]["exercises"]["pack_int4"] for student in ("unmarked", "imported")}
+    assert 'put @exercise("pack_int4") back above it' in answers["unmarked"]["what"]
+    assert "imported" in answers["imported"]["what"]
+
+
+def test_an_exercise_of_another_lab_does_not_count_and_the_row_says_so(graded):
+    _, rows, _ = graded
+    assert rows["elsewhere"]["unpack_int4"] == "missing"
+    assert "unpack_int4 belongs to lab 07" in rows["elsewhere"]["problems"]
+
+
 def test_a_crash_costs_one_exercise_and_no_other(graded):
-    answers = graded[2]["crash"]["exercises"]
-    assert answers["pack_int4"]["status"] == "crashed"
+    answers = graded[2]["crashes"]["exercises"]
+    assert {name: answers[name]["status"] for name in RIGHT} == {
+        "header_bytes": "crashed",
+        "metadata_bytes": "failed",
+        "descriptor_bytes": "crashed",
+        "encode_q8": "failed",
+        "pack_int4": "passed",
+    }
+    assert "code 7" in answers["header_bytes"]["what"]
+    assert "SystemExit" in answers["metadata_bytes"]["got"]
+    assert "ValueError: \udc80\x1b[2J" in answers["encode_q8"]["got"]
 
 
-def test_the_walls_hold(graded):
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("header_bytes", "PermissionError: a graded notebook has no network"),
+        ("metadata_bytes", "PermissionError: a graded notebook starts no other program"),
+        ("descriptor_bytes", "PermissionError: a graded notebook changes only its own folder"),
+        ("encode_q8", "Cannot allocate memory"),
+        ("pack_int4", "PermissionError: a graded notebook writes only in its own folder"),
+    ],
+)
+def test_the_walls_hold_and_say_which_one_it_was(graded, name, reason):
     folder, _, details = graded
+    found = details["walls"]["exercises"][name]
+    assert found["status"] == "failed"
+    assert "your function raised an error" in found["what"]
+    assert reason in found["got"]
     assert not (folder / "stolen").exists()
-    assert "PermissionError" in str(details["network"]) or "raised an error" in str(details["network"])
-    assert "raised an error" in details["memory"]["exercises"]["pack_int4"]["what"]
+    assert (folder / "precious").read_text() == "the only copy"
+
+
+def test_a_cell_that_fails_costs_only_itself_and_is_named(graded):
+    problems = graded[2]["cells"]["problems"]
+    for part in ("code cell 2 is left out: SyntaxError", "code cell 3 is left out", "code cell 4 is left out"):
+        assert any(part in problem for problem in problems), problems
+    assert any("code cell 6, line 1: ended with code 3" in problem for problem in problems), problems
 
 
 def test_a_notebook_that_cannot_be_read_is_a_problem_of_its_own_row(graded):
-    assert "06-writer.ipynb" in graded[1]["broken"]["problems"]
+    assert "06-writer.ipynb is no notebook" in graded[1]["broken"]["problems"]
 
 
-def test_an_endless_notebook_times_out(tmp_path):
-    loop = """
-def pack_int4(values):
-    while True:
-        try:
-            while True:
-                pass
-        except BaseException:
-            continue
-"""
-    path = tmp_path / "slow.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(loop)]), path)
-    result = CliRunner().invoke(main, ["grade", str(tmp_path), "--out", str(tmp_path / "g"), "--seconds", "12"])
-    assert "timed out" in result.output
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_an_untouched_handout_earns_no_mark(path):
+    scope = {"__name__": "__main__"}
+    for step in definitions(read_code(path).steps):
+        with suppress(NameError):  # a default or a base that an earlier cell computes
+            exec(compile(ast.Module([step.code], []), "notebook", "exec"), scope)
+    said = []
+    found = _answers(scope, path.name, lambda **line: said.append(line))
+    assert set(found) == {name for name in exercises() if exercises().lab_of(name) == path.name[:2]}
+    assert {evaluate(spec, student).status for spec, student in found.values()} == {"not attempted"}
+    assert said == []
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_time_is_for_a_notebook_as_a_whole_and_a_right_answer_gets_its_share(tmp_path):
+    hang = [answer(name, HANGS) for name in RIGHT if name != "pack_int4"]
+    write(tmp_path / "slow" / "06-writer.ipynb", IMPORTS, "while True:\n    pass", *hang, answer("pack_int4"))
+    start = time.monotonic()
+    (result,) = grading.grade(tmp_path, seconds=30)
+    assert time.monotonic() - start < 30 + 5
+    assert {name: result.status(name) for name in RIGHT} == {
+        **dict.fromkeys(RIGHT, "timed out"),
+        "pack_int4": "passed",
+    }
+    assert "share of the notebook's time" in result.answers["encode_q8"]["what"]
+    assert any("code cell 2, line 1 was stopped after" in problem for problem in result.problems)
+
+
+def test_loops_that_no_alarm_ends_are_stopped_from_outside(tmp_path):
+    loop = "while True:\n    import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)"
+    inside = loop.replace("\n", "\n    ")
+    write(tmp_path / "slow.ipynb", IMPORTS, loop, answer("header_bytes", inside), answer("pack_int4"))
+    (result,) = grading.grade(tmp_path, seconds=60)
+    assert result.status("pack_int4") == "passed"
+    assert result.status("header_bytes") == "timed out"
+    assert any("code cell 2, line 1: timed out" in problem for problem in result.problems)
+
+
+def test_exercises_whose_turn_never_came_say_so(monkeypatch, tmp_path):
+    write(tmp_path / "slow.ipynb")
+    lines = [{"exercises": ["pack_int4", "header_bytes"]}, {"begin": "pack_int4", "seconds": 9}]
+
+    def run(path, skip, seconds, megabytes):
+        time.sleep(seconds)
+        return Run(lines, "timed out", True)
+
+    monkeypatch.setattr(grading, "run_notebook", run)
+    (result,) = grading.grade(tmp_path, seconds=0.1)
+    assert [result.status(name) for name in ("pack_int4", "header_bytes")] == ["timed out", "timed out"]
+    assert "before its turn came" in result.answers["header_bytes"]["what"]
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "1e300", "0", "-1", "soon"])
+def test_a_time_that_is_none_is_a_wrong_call(tmp_path, seconds):
+    result = CliRunner().invoke(main, ["grade", str(tmp_path), "--seconds", seconds])
+    assert result.exit_code == 2, result.output
+    assert "--seconds" in result.output
+
+
+@pytest.mark.parametrize("megabytes", ["0", "-5", "1e3", str(1 << 70)])
+def test_a_memory_that_is_none_is_a_wrong_call(tmp_path, megabytes):
+    result = CliRunner().invoke(main, ["grade", str(tmp_path), "--megabytes", megabytes])
+    assert result.exit_code == 2, result.output
+
+
+# ---- output ----------------------------------------------------------------------------------------------------------
+
+
+def test_an_endless_print_does_not_fill_the_graders_memory_and_the_row_says_so(tmp_path):
+    path = write(tmp_path / "flood.ipynb", IMPORTS, "while True:\n    print('x' * 100_000)", answer("pack_int4"))
+    result = grading.Result("flood")
+    tracemalloc.start()
+    grading.grade_notebook(path, result, seconds=30)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 4 << 20
+    assert result.status("pack_int4") == "passed"
+    assert any("MB or more, which nobody kept" in problem for problem in result.problems)
+
+
+def test_the_end_of_what_is_printed_is_kept_for_a_crash(tmp_path):
+    path = write(
+        tmp_path / "06-writer.ipynb", "import sys, os\nsys.stderr.write('y' * 9000 + '\\nlast words')\nos._exit(5)"
+    )
+    run = run_notebook(path, [], 60, 4096)
+    assert run.ending == "ended with code 5 last words"
+    assert run.printed > KEPT
+
+
+@pytest.mark.parametrize("cut", range(1, 20))
+def test_a_line_that_was_cut_waits_for_its_rest(cut):
+    whole = b'{"begin": "a"}\n{"end": true}\n'
+    first, rest = read_lines(whole[:-cut])
+    assert first + read_lines(rest + whole[-cut:])[0] == [{"begin": "a"}, {"end": True}]
+    assert {"end": True} not in first or cut == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [{"begin": 7}, {"exercises": "pack_int4"}, {"exercise": "pack_int4", "status": "excellent"}, {"exercise": []}],
+)
+def test_a_line_that_means_nothing_changes_nothing(monkeypatch, tmp_path, line):
+    write(tmp_path / "a.ipynb")
+    monkeypatch.setattr(grading, "run_notebook", lambda *_: Run([line, {"end": True}], "ended with code 0"))
+    (result,) = grading.grade(tmp_path)
+    assert (result.answers, result.problems) == ({}, [])
+
+
+# ---- results ---------------------------------------------------------------------------------------------------------
+
+PASSED = [{"exercises": ["pack_int4"]}, {"exercise": "pack_int4", "status": "passed"}, {"end": True}]
+
+
+@pytest.fixture
+def three(tmp_path):
+    for name in ("ann/06-writer.ipynb", "ann/07-reader.ipynb", "bob/06-writer.ipynb"):
+        write(tmp_path / "class" / name)
+    return tmp_path
+
+
+def invoke(folder, out="grades"):
+    return CliRunner().invoke(main, ["grade", str(folder / "class"), "--out", str(folder / out)])
+
+
+def stored(folder):
+    return json.loads((folder / "grades.json").read_text()), list(csv.DictReader((folder / "grades.csv").open()))
+
+
+def test_results_are_on_the_disk_after_every_notebook_and_ctrl_c_loses_none(monkeypatch, three):
+    seen = []
+
+    def run(path, *_):
+        seen.append(f"{path.parent.name}/{path.name}")
+        if len(seen) == 2:  # the first notebook is kept while the second is graded
+            details, rows = stored(three)
+            assert [row["exercises"]["pack_int4"]["status"] for row in details] == ["passed"]
+            assert rows[0]["pack_int4"] == "passed"
+            assert rows[0]["problems"] == "07-reader.ipynb: not graded yet"
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return Run(PASSED, "ended with code 0")
+
+    monkeypatch.setattr(grading, "run_notebook", run)
+    result = invoke(three)
+    assert result.exit_code == 1
+    assert "hold the 1 students graded so far" in result.output
+    details, rows = stored(three)
+    assert [(row["student"], row["passed"], row["problems"]) for row in rows] == [("ann", "1", "")]
+    assert [row["student"] for row in details] == ["ann"]
+
+
+def test_a_file_of_results_is_replaced_as_a_whole(monkeypatch, three):
+    (three / "grades.json").write_text("[]\n")
+    held = (three / "grades.json").open()
+    monkeypatch.setattr(grading, "run_notebook", lambda *_: Run(PASSED, "ended with code 0"))
+    assert invoke(three).exit_code == 0
+    assert held.read() == "[]\n"
+    assert len(stored(three)[0]) == 2
+
+
+@pytest.mark.parametrize("out", ["missing/grades", "folder.csv/..", "taken"])
+def test_results_that_cannot_be_written_are_refused_before_any_work(monkeypatch, three, out):
+    (three / "folder.csv").mkdir()
+    (three / "taken.json").mkdir()
+    monkeypatch.setattr(grading, "run_notebook", lambda *_: pytest.fail("a notebook was graded"))
+    result = invoke(three, out)
+    assert isinstance(result.exception, MiniquantError), result.output
+
+
+@pytest.mark.parametrize("out", ["grades", "grades.csv", "grades.json", "grades.2026"])
+def test_the_base_name_keeps_its_dots(tmp_path, out):
+    base = "grades.2026" if out == "grades.2026" else "grades"
+    assert grading.result_paths(tmp_path / out) == (tmp_path / f"{base}.csv", tmp_path / f"{base}.json")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="names of other bytes exist on POSIX only")
+def test_names_that_are_not_utf8_and_texts_that_command_a_terminal_are_escaped(monkeypatch, tmp_path):
+    names = [b"\xff\xfe", b"\x1b]0;owned\x07", b"a\nb", "größe".encode()]
+    for name in names:
+        write(Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)) / "06-writer.ipynb")
+    text = "\x1b[2J \ud800 \u202e"
+    lines = [{"exercise": "pack_int4", "status": "failed", "what": text}, {"problem": text}, {"end": True}]
+    monkeypatch.setattr(grading, "run_notebook", lambda *_: Run(lines, ""))
+    result = invoke(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert all(line.isprintable() for line in result.stdout.split("\n"))
+    details, rows = stored(tmp_path)
+    assert {row["student"] for row in rows} == {"\\udcff\\udcfe", "\\u001b]0;owned\\u0007", "a\\nb", "größe"}
+    assert {row["student"] for row in details} == {os.fsdecode(name) for name in names}
+    assert details[0]["exercises"]["pack_int4"]["what"] == text
 
 
 def test_an_empty_folder_is_a_clear_error(tmp_path):
     with pytest.raises(MiniquantError, match="no notebook"):
-        submissions(tmp_path)
+        grading.submissions(tmp_path)

