@@ -21,8 +21,10 @@ from safetensors.numpy import save as library_save
 
 from miniquant.core.errors import FormatError
 from miniquant.formats.ggml_legacy.file import HPARAMS, ggml_bytes, ggml_name, read_ggml
-from miniquant.lessons.pickle.machine import operations, run_pickle
-from miniquant.lessons.pickle.payload import harmless_payload, load_restricted
+from miniquant.lessons.pickle.harmless_payload import harmless_payload
+from miniquant.lessons.pickle.load_restricted import load_restricted
+from miniquant.lessons.pickle.run_pickle import run_pickle
+from miniquant.lessons.pickle.toys import operations
 from miniquant.lessons.safetensors.checkpoint import flatten_optimizer
 from miniquant.lessons.safetensors.ggml import ggml_hparams
 from miniquant.lessons.safetensors.reader import check_layout, read_safetensors_head
