@@ -180,7 +180,9 @@ def test_tensors_and_parameters_of_other_types_pass(tmp_path, dtype):
 
 def test_a_pickled_model_is_refused_by_the_name_of_its_class(tmp_path):
     torch.save(random_model(), tmp_path / "m.pt")
-    with pytest.raises(PickleSecurityRisk, match=r"data\.pkl: loading would import miniquant\.model\.MiniGPT \(GLOBAL"):
+    with pytest.raises(
+        PickleSecurityRisk, match=r"data\.pkl: loading would import miniquant\.models\.minigpt\.MiniGPT \(GLOBAL"
+    ):
         refuse_unlisted(tmp_path / "m.pt")
 
 
