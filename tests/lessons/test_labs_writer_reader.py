@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 import struct
 
 import numpy as np
@@ -45,7 +47,7 @@ def test_a_writer_that_writes_nothing_hears_that_no_file_is_there():
         file_oracle(path, state, schemes, metadata)
 
     report = evaluate(spec, write_file)
-    assert "no file stands at the path" in report.what
+    assert "there is no file at the path" in report.what
     assert "NoneType" in report.got
 
 
@@ -57,8 +59,39 @@ def test_a_writer_that_is_refused_must_leave_the_old_file_alone():
             file.write(file_oracle(path, state, schemes, metadata))
 
     report = evaluate(spec, write_file)
-    assert "leaves a file behind" in report.what
+    assert "leaves a file where none was" in report.what
     assert report.mistake == "opened before the plan was made"
+
+
+def test_a_writer_that_is_refused_must_not_remove_the_old_file():
+    def write_file(path, state, schemes, metadata):
+        path.unlink(missing_ok=True)
+        path.write_bytes(file_oracle(path, state, schemes, metadata))
+
+    report = evaluate(find("write_file"), write_file)
+    assert "wrong on 1 of 9 cases" in report.what
+    assert "changes the old file" in report.what
+    assert report.got == "a refusal, and no file"
+
+
+def test_the_offsets_of_a_tensor_of_three_dims_count_all_of_them():
+    def tensor_offsets(shapes, dtypes):
+        first_two = {name: dims[:2] for name, dims in shapes.items()}
+        return find("tensor_offsets").reference(first_two, dtypes)
+
+    assert evaluate(find("tensor_offsets"), tensor_offsets).status == "failed"
+
+
+@pytest.mark.parametrize("name", ["encode_q8", "encode_q4"])
+def test_an_encoder_that_does_not_clip_is_refused(name):
+    """The scale of a row of tiny numbers is rounded far down, so the largest quotient lies beyond the grid."""
+    reference = find(name).reference
+    text = inspect.getsource(reference)
+    changed = re.sub(r"[.]clip[(]-\d+, \d+[)]", "", text)
+    assert changed != text
+    scope = dict(reference.__globals__)
+    exec(changed, scope)
+    assert evaluate(find(name), scope[name]).status == "failed"
 
 
 def test_a_reader_that_refuses_nothing_yet_hears_of_its_other_mistake_first():

@@ -31,8 +31,11 @@ def cases(random):
         ("54 46 4c 47", 0x474C4654),
         ("47 4c 46 54", 0x474C4654),
         ("47 47 55 46", 0x474C4654),
+        ("05 00 00 00", 5),
+        ("00 00 00 05", 5),
         ("50 4b 03 04", 0x474C4654),  # a zip file
-        ("47 46 4c 54", 0x474C4654),  # the right bytes in no order at all
+        ("54 4c 46 47", 0x474C4654),  # two bytes in the right place
+        ("47 46 4c 54", 0x474C4654),  # another order
     ]
     number = int(random.integers(2**24, 2**32))
     return [*((bytes.fromhex(text), magic) for text, magic in made), (number.to_bytes(4, "big"), number)]
@@ -78,16 +81,14 @@ EXERCISE = Exercise(
                 import sys
                 return sys.byteorder
             """),
-            cause="This is the order of your own computer, as `sys.byteorder` gives it, and says nothing about the "
-            "file.",
+            cause="This is the order of your own computer, `sys.byteorder`; it says nothing about the file.",
             cure="Look at `data`: read it both ways and compare with `magic`.",
             see="'little' for every file",
         ),
         Mistake(
             "compared without order",
             edit('return "neither"', 'return "big" if set(data) == set(magic.to_bytes(4, "big")) else "neither"'),
-            cause="The same four bytes in some other order are not the magic, neither from the front nor from the "
-            "back.",
+            cause="The same four bytes in some other order are not the magic, read from either end.",
             cure="Compare whole numbers instead of sorted bytes or sets.",
             see="'big' for the bytes of the magic in a mixed order",
         ),

@@ -93,8 +93,7 @@ EXERCISE = Exercise(
                 "weight, bias = weight - learning_rate * by_weight, ",
                 "weight = weight - learning_rate * by_weight\n        bias = ",
             ).edit("* by_bias", "* gradients(weight, bias, hours, jars)[1]"),
-            cause="The slope in the bias was computed after the weight had moved; both belong to one and the same "
-            "place.",
+            cause="The slope in the bias was computed after the weight had moved; both belong to the same place.",
             cure="Call `gradients` once in a step, before you change anything.",
             see="the weight right after one step, and the bias wrong",
         ),

@@ -79,8 +79,7 @@ EXERCISE = Exercise(
         Mistake(
             "the hours forgotten",
             edit("error * hours", "error"),
-            cause="The slope in the weight lacks the factor `hours`: a day without sunshine says nothing about the "
-            "weight.",
+            cause="The slope in the weight lacks the factor `hours`: a day of 0 hours says nothing about the weight.",
             cure="Multiply by `hours` in the first of the two.",
             see="two equal slopes",
         ),

@@ -113,8 +113,8 @@ EXERCISE = Exercise(
         Mistake(
             "a view's own place and a view's own size",
             edit("storage.data_ptr()", "tensor.data_ptr()").edit("storage.nbytes()", "tensor.nbytes"),
-            cause="Views are told apart by where they begin, and each counts as its own numbers alone; what stays alive "
-            "is the storage behind them, whole and once.",
+            cause="Views are told apart by where they begin, and each counts its own numbers; what stays alive is the "
+            "whole storage, once.",
             cure="Ask `t.untyped_storage()` for both, its `data_ptr()` and its `nbytes()`.",
             see="16 where 128 is expected, and 32 for two rows of one matrix",
         ),

@@ -137,8 +137,7 @@ EXERCISE = Exercise(
         Mistake(
             "width not checked",
             omit('if scheme == "q4_per_group_64"'),
-            cause="A row whose length is not a multiple of 64 has a last group that is too short, and the format has "
-            "no room for it.",
+            cause="If a row is not a multiple of 64 long, its last group is too short, and the format has no room for it.",
             cure="Refuse `q4_per_group_64` unless `shape[1] % 64 == 0`.",
             see="a matrix (64, 8) accepted for Q4",
         ),
@@ -159,8 +158,7 @@ EXERCISE = Exercise(
         Mistake(
             "F16 by default",
             edit('name, "f32"', 'name, "f16"'),
-            cause="A tensor that `schemes` does not name was stored as F16, and so lost precision that nobody gave "
-            "away.",
+            cause="A tensor that `schemes` does not name was stored as F16, and lost precision.",
             cure='The default is F32: `schemes.get(name, "f32")`.',
             see="1 where 0 is expected",
         ),

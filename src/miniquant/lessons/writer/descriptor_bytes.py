@@ -129,8 +129,7 @@ EXERCISE = Exercise(
                 form = f"H{len(text)}sB{len(dims)}IBQ"
                 return struct.pack(form, len(text), text, len(dims), *dims, dtype, offset)
             """),
-            cause="Without `<`, struct pads as a C compiler does, so that each number begins at a multiple of its own "
-            "size.",
+            cause="Without `<`, struct pads as a C compiler does: each number begins at a multiple of its size.",
             cure="Begin the format with `<`, which also switches padding off.",
             see="zero bytes in front of the dims and of the offset",
         ),

@@ -110,8 +110,7 @@ EXERCISE = Exercise(
         Mistake(
             "group order transposed",
             edit("scale.tobytes()", "scale.swapaxes(0, 1).tobytes()"),
-            cause="The scales were written group by group, all rows of group 0 first, and a reader expects all groups "
-            "of row 0 first.",
+            cause="You wrote the scales of all rows for group 0 first, and a reader expects all groups of row 0 first.",
             cure="Keep the shape (out, groups) and do not transpose it.",
             see="right for one row or one group, wrong for more",
         ),
@@ -132,14 +131,13 @@ EXERCISE = Exercise(
         Mistake(
             "groups across rows",
             omit("if width % 64").edit("out, width // 64, 64", "1, -1, 64"),
-            cause="`reshape(-1, 64)` lets a group begin in one row and end in the next when the width is no multiple "
-            "of 64.",
+            cause="When 64 does not divide the width, `reshape(-1, 64)` lets a group run from one row into the next.",
             cure="Refuse such a width with ValueError.",
             see="a matrix (2, 96) accepted",
         ),
         Mistake(
             "tail dropped",
-            omit("if width % 64").edit("out, width", "w = w[:, : w.shape[1] // 64 * 64]\n    out, width"),
+            omit("if width % 64").edit("out, width =", "w = w[:, : w.shape[1] // 64 * 64]\n    out, width ="),
             cause="The weights after the last whole group were left out without a word.",
             cure="Refuse a width that is no multiple of 64 with ValueError.",
             see="a matrix (1, 32) accepted",
@@ -158,8 +156,7 @@ EXERCISE = Exercise(
         Mistake(
             "divided by 8",
             edit("np.float32(7)", "np.float32(8)"),
-            cause="The largest weight must land on 7, and with absmax / 8 it would land on 8, which four bits do not "
-            "hold.",
+            cause="The largest weight must land on 7; with absmax / 8 it would land on 8, too large for four bits.",
             cure="Divide absmax by 7.",
             see="every scale too small",
         ),

@@ -60,8 +60,7 @@ EXERCISE = Exercise(
         Mistake(
             "the magic of real GGUF",
             edit("0x474C4654", "0x46554747"),
-            cause="The four letters GGUF announce the format of llama.cpp, and its readers would take this file for "
-            "theirs.",
+            cause="The letters GGUF announce llama.cpp's format, and its readers would take this file for theirs.",
             cure="Use this format's own number, 0x474C4654.",
             see="`47 47 55 46` at the start",
         ),

@@ -87,8 +87,7 @@ EXERCISE = Exercise(
             "nothing refused",
             omit("if not key"),
             cause="A key with `=` in it, or a newline anywhere, is written as if it could be read back.",
-            cure="Look at each key and value first, and raise ValueError for what a reader would split in the wrong "
-            "place.",
+            cure="Look at each key and value first; raise ValueError for what a reader would split in the wrong place.",
             see="this input must be refused",
         ),
         Mistake(
@@ -104,8 +103,7 @@ EXERCISE = Exercise(
                 "lines.append(",
                 'assert key and "=" not in key and "\\n" not in f"{key}{value}"\n        lines.append(',
             ),
-            cause="`assert` is for mistakes in a program; python -O removes it, and callers of a writer expect "
-            "ValueError.",
+            cause="`python -O` removes an `assert`, and callers of a writer expect ValueError.",
             cure="Write `if …: raise ValueError(…)`.",
             see="AssertionError where ValueError is expected",
         ),
@@ -119,8 +117,7 @@ EXERCISE = Exercise(
         Mistake(
             "= refused in values",
             edit('"=" in key', '"=" in f"{key}{value}"'),
-            cause="You refuse a value that holds `=`, and a reader that splits at the first `=` has no trouble with "
-            "it.",
+            cause="You refuse a value that holds `=`; a reader that splits at the first `=` can read it.",
             cure="Refuse `=` in keys only.",
             see="a ValueError for `w=q*s`",
         ),

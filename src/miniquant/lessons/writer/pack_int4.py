@@ -59,8 +59,7 @@ EXERCISE = Exercise(
                 wide = values.astype(np.int32)
                 return (wide[..., 0::2] + 16 * wide[..., 1::2]).astype(np.uint8)
             """),
-            cause="`even + 16 * odd` is right for positive numbers, and a negative even value borrows one from "
-            "its neighbour.",
+            cause="`even + 16 * odd` is right for positive numbers; a negative even value takes one from its neighbour.",
             cure="Mask both with `& 0x0F`, shift with `<<`, and join with `|`.",
             see="a high nibble one too small wherever the even value is negative",
         ),
@@ -89,8 +88,7 @@ EXERCISE = Exercise(
         Mistake(
             "halves instead of pairs",
             edit("0::2", ": values.shape[-1] // 2").edit("1::2", "values.shape[-1] // 2 :"),
-            cause="The first half of the row went to the low nibbles and the second half to the high ones, as in real "
-            "GGUF.",
+            cause="The first half of the row went to the low nibbles, the second half to the high ones, as in real GGUF.",
             cure="Pair neighbours: indices 0 and 1 share the first byte.",
             see="the first row right for two values and wrong for eight",
         ),

@@ -56,6 +56,7 @@ def cases(random):
         ({"a": (4, 64), "b": (4, 64), "c": (4, 64), "d": (1,)}, {"a": 2, "b": 3, "c": 2, "d": 0}),
         ({"scalar": (), "next": (3,), "none": (0,), "last": (1,)}, {"scalar": 0, "next": 1, "none": 0, "last": 0}),
         ({"only": (7,)}, {"only": 0}),
+        ({"conv": (2, 3, 5), "next": (1,)}, {"conv": 0, "next": 0}),
     ]
     shapes = {f"t{i}": (int(a), 64 * int(b)) for i, (a, b) in enumerate(random.integers(1, 9, (8, 2)))}
     return [*made, (shapes, {name: int(random.integers(0, 4)) for name in shapes})]
@@ -85,16 +86,14 @@ EXERCISE = Exercise(
         Mistake(
             "counted from the start of the file",
             edit("{}, 0", "{}, 16"),
-            cause="The count begins after the 16 bytes of the header, and offsets count from the start of the data "
-            "section.",
+            cause="The count begins after the 16 bytes of the header; offsets count from the start of the data.",
             cure="Begin at 0, whatever comes before the data.",
             see="every offset 16 too large",
         ),
         Mistake(
             "descriptors counted",
             edit("offsets[name] = at", "at += 2 + len(name) + 1 + 4 * len(dims) + 1 + 8\n        offsets[name] = at"),
-            cause="The bytes of the descriptors were added as you went along, so the offset was fixed before the place "
-            "where the data begins was known.",
+            cause="You added the bytes of each descriptor, and offsets count from the start of the data.",
             cure="Add the sizes of the data only; the data section begins after all descriptors.",
             see="offsets that grow with the length of the names",
         ),

@@ -113,13 +113,14 @@ def observe(function, case):
         try:
             result = function(path, *rest)
         except ValueError as error:
-            if path.exists() and path.read_bytes() != before:
-                was = "in place of the old one" if before else "where none was"
-                what = f"your function refuses the call, and leaves a file behind {was}"
-                raise Finding(what, "a refusal, and a file") from error
-            raise
+            after = path.read_bytes() if path.exists() else None
+            if after == before:
+                raise
+            did = "leaves a file where none was" if before is None else "changes the old file"
+            got = "a refusal, and no file" if after is None else f"a refusal, and a file of {len(after)} bytes"
+            raise Finding(f"your function refuses the call, and {did}", got) from error
         if not path.exists():
-            raise Finding("no file stands at the path after the call", f"your function returned {kind(result)}")
+            raise Finding("there is no file at the path after the call", f"your function returned {kind(result)}")
         return path.read_bytes()
 
 
@@ -256,8 +257,7 @@ EXERCISE = Exercise(
         Mistake(
             "opened before the plan was made",
             edit("dtypes = choose", 'open(path, "wb").close()\n    dtypes = choose'),
-            cause="Opening with `wb` empties the file at once, and if a scheme is refused after that, the old file is "
-            "gone.",
+            cause="Opening with `wb` empties the file at once; if a scheme is refused after that, the old file is gone.",
             cure="Make the whole plan first, and open the file last.",
             see="the call refused, and a file left behind",
         ),
@@ -276,7 +276,7 @@ EXERCISE = Exercise(
             ),
             cause="The bytes are right, and they were returned rather than written.",
             cure="Open the path and write them.",
-            see="no file stands at the path",
+            see="no file at the path",
         ),
     ),
 )
