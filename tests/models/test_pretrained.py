@@ -87,7 +87,7 @@ def test_a_model_is_rebuilt_in_another_process_that_has_only_the_file(tmp_path):
     shutil.move(tmp_path / "m", tmp_path / "moved.bin")
     program = """
     import torch
-    from miniquant.pretrained import load_gguf_lite
+    from miniquant.models.pretrained import load_gguf_lite
     torch.set_num_threads(1)
     print(load_gguf_lite("moved.bin").greedy([1, 2, 3], 20))
     """

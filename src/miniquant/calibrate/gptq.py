@@ -138,7 +138,7 @@ def cholesky_of_inverse(hessian: np.ndarray) -> np.ndarray:
 
 def _never_worse(found: QuantizedMatrix, plain: QuantizedMatrix, w: np.ndarray, hessian: np.ndarray) -> QuantizedMatrix:
     """Row by row the better of two roundings, by the output error on the calibration text."""
-    errors = [output_error(dequantize(*snapped) - w, hessian) for snapped in (found, plain)]
+    errors = [output_error(dequantize(*rounded) - w, hessian) for rounded in (found, plain)]
     keep = (errors[0] <= errors[1])[:, None]  # (out, 1); false for NaN too
     pick = lambda a, b: np.where(keep, a, b)  # noqa: E731
     grid = Grid(pick(found.grid.scale, plain.grid.scale), pick(found.grid.minimum, plain.grid.minimum), *plain.grid[2:])

@@ -9,14 +9,13 @@ import copy
 from collections.abc import Mapping
 
 import numpy as np
-from torch import nn
 
 from ..core.errors import QuantizationError
 from ..models.minigpt import MiniGPT
 from ..models.quantizer import ModelQuantizer, QuantizedLinear
 from ..quantization.grids import GRID_RULES, GridRule, QuantizedMatrix, dequantize, quantize
 from ..quantization.spec import QuantizationConfig
-from .inputs import output_error, set_weight
+from .inputs import output_error
 
 RATIOS = tuple(1 - i / 20 for i in range(11))  # 1, 0.95 … 0.5: how much of a group's range the clip search keeps
 
@@ -60,12 +59,8 @@ def with_quantized_layers(model: MiniGPT, chosen: Mapping[str, QuantizedMatrix],
     Nothing is rounded here, and a ``ModelExporter`` writes the integers as they are.
     """
     twin = copy.deepcopy(model).eval()
-    for name, snapped in chosen.items():
-        set_weight(twin.get_submodule(name), dequantize(*snapped))
-        layer = QuantizedLinear(twin.get_submodule(name), rule, None)
-        layer.grid, layer.frozen = snapped.grid, snapped
-        layer.weight = nn.Parameter(layer.weight.detach(), requires_grad=False)
-        twin.set_submodule(name, layer)
+    for name, quantized in chosen.items():
+        twin.set_submodule(name, QuantizedLinear(twin.get_submodule(name), rule, quantized=quantized))
     return twin
 
 

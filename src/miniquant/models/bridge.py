@@ -75,18 +75,18 @@ def _word(value: Any) -> str:
     return value.name if isinstance(value, Enum) else str(value)
 
 
-def encode_quantized(snapped: QuantizedMatrix, kind: GGMLType) -> np.ndarray:
+def encode_quantized(quantized: QuantizedMatrix, kind: GGMLType) -> np.ndarray:
     """The integers and grid of a frozen layer as blocks of a type: (out, row_bytes) uint8.
 
     A symmetric unsigned grid becomes the signed one that the type has; the numbers that it stands for stay the same.
 
     Raises ``QuantizationError`` for a grid that the type cannot hold.
     """
-    q, grid = snapped
+    q, grid = quantized
     middle = (grid.high + 1) // 2
     if kind != GGMLType.Q4_1 and grid.low == 0 and np.array_equal(grid.minimum, -middle * grid.scale):
         q = q.astype(np.int16) - middle
-        grid = Grid(grid.scale, np.zeros_like(grid.scale), -middle, grid.high - middle)
+        grid = Grid.symmetric(grid.scale, -middle, grid.high - middle)
     return encode_grid(q, grid, kind)
 
 
@@ -171,7 +171,7 @@ class _Layers:
         if part != "weight" or owner not in self.kinds:
             return to_numpy(w)[rows], otherwise
         (q, grid), kind = self.layers[owner].frozen, self.kinds[owner]
-        turned = QuantizedMatrix(q[rows], grid._replace(scale=grid.scale[rows], minimum=grid.minimum[rows]))
+        turned = QuantizedMatrix(q[rows], grid.rows(rows))
         return RawTensor(encode_quantized(turned, kind), kind, q.shape)
 
 

@@ -27,18 +27,33 @@ class QuantizedLinear(nn.Module):
     """A linear layer that computes with the weights that its grid gives back; its state dict is that of ``nn.Linear``.
 
     The grid is fitted when the layer is made. Until ``freeze``, the float weights stay, and every call rounds them.
-    The rounding has no gradient.
+    The rounding has no gradient. A layer that is made with ``quantized``, integers that are chosen already, is frozen
+    from the start, and no grid is fitted.
     """
 
-    def __init__(self, linear: nn.Linear, rule: QuantizationSpec | GridRule, input: QuantizationSpec | None) -> None:
+    def __init__(
+        self,
+        linear: nn.Linear,
+        rule: QuantizationSpec | GridRule,
+        input: QuantizationSpec | None = None,
+        quantized: QuantizedMatrix | None = None,
+    ) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias  # shared: nothing is copied
         self.rule, self.input = rule, input
         self.input_affine: Affine | None = None  # of a static input specification, after calibration
         self.frozen: QuantizedMatrix | None = None
+        self.affine: Affine | None = None  # of a specification that was fitted to the weights
+        if quantized is not None:
+            self.grid = quantized.grid
+            self._freeze(quantized)
+            return
         w = to_numpy(self.weight)
-        self.affine = rule.affine(w) if isinstance(rule, QuantizationSpec) else None
-        self.grid = rule.grid(self.affine, len(w)) if isinstance(rule, QuantizationSpec) else rule.fit(w)
+        if isinstance(rule, QuantizationSpec):
+            self.affine = rule.affine(w)
+            self.grid = rule.grid(self.affine, len(w))
+        else:
+            self.grid = rule.fit(w)
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., in)   ->   (..., out)."""
@@ -52,9 +67,11 @@ class QuantizedLinear(nn.Module):
 
     def freeze(self) -> None:
         """Replace the float weights by what the grid gives back, and keep the integers."""
-        q = self.integers()
-        self.weight = nn.Parameter(self._like(dequantize(q, self.grid), self.weight), requires_grad=False)
-        self.frozen = QuantizedMatrix(q, self.grid)
+        self._freeze(QuantizedMatrix(self.integers(), self.grid))
+
+    def _freeze(self, quantized: QuantizedMatrix) -> None:
+        self.weight = nn.Parameter(self._like(dequantize(*quantized), self.weight), requires_grad=False)
+        self.frozen = quantized
 
     def _rounded(self, x: Tensor) -> Tensor:
         """The inputs on a grid of their own.   x: (..., in)   ->   (..., in)."""

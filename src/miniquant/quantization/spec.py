@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.errors import SchemeError
-from .grids import Grid, GridRule, dequantize, quantize, round_to_float16, split_into_groups
+from .grids import Grid, GridRule, check_finite, dequantize, divisor_of, quantize, round_to_float16, split_into_groups
 from .observers import MinMax, Observer, Range
 
 
@@ -145,6 +145,7 @@ class QuantizationSpec:
 
     def affine(self, w: np.ndarray) -> Affine:
         """Scales and zero points from the range that the observer sees.   w: (out, in) float32, finite."""
+        check_finite(w)
         groups = split_into_groups(w, self.group_size)  # (out, groups, group_size)
         rows = groups.reshape(1, -1) if self.qscheme == QScheme.per_tensor else groups.reshape(-1, groups.shape[2])
         found = self._affine(self.observer.range(rows, self._fake_quantize))  # one a row of rows
@@ -174,7 +175,7 @@ class QuantizationSpec:
         middle = np.full(len(scale), (low + high + 1) // 2)
         if self.symmetric:
             return Affine(scale, middle.astype(np.int32))
-        steps = covered.low / np.where(scale == 0, np.float32(np.inf), scale)
+        steps = covered.low / divisor_of(scale)
         zero_point = np.clip(low - np.rint(steps), low, high)
         return Affine(scale, zero_point.astype(np.int32))
 
@@ -191,14 +192,14 @@ class QuantizationSpec:
 _ENUMS = {"dtype": Dtype, "scale_type": ScaleType, "round_method": RoundMethod, "qscheme": QScheme}
 
 
-def round_half_away(x: np.ndarray) -> np.ndarray:
-    """Rounded half away from 0.   float32   ->   float32.
+def round_half_away(x: np.ndarray, /, *, out: np.ndarray | None = None) -> np.ndarray:
+    """Rounded half away from 0.   float32   ->   float32, written into ``out`` if it is given.
 
     >>> round_half_away(np.float32([0.5, 1.5, -2.5, 0.49999997])).tolist()
     [1.0, 2.0, -3.0, 0.0]
     """
     almost = np.nextafter(np.float32(0.5), np.float32(0))  # half itself would lift the float below one half to 1
-    return np.trunc(x + np.copysign(almost, x))
+    return np.trunc(x + np.copysign(almost, x), out=out)
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, like, row_chunks, to_numpy
+from ..core.arrays import Array, like, to_numpy
 from ..core.errors import QuantizationError
+from . import grids
 
 
 class Quantized(NamedTuple):
@@ -48,10 +49,8 @@ def quantize_per_tensor(w: Array, bits: int = 8) -> Quantized:
     Quantized(values=array([-127,    0,   64], dtype=int8), scale=array(1., dtype=float16))
     """
     array = to_numpy(w)
-    flat = array.reshape(1, -1)
-    scale = absmax_scales(flat, 1, bits)
-    values = quantize_rows(flat, scale, bits).reshape(array.shape)
-    return Quantized(like(values, w), like(scale.reshape(()), w))
+    values, scale = _quantize(array.reshape(1, -1), None, bits)
+    return Quantized(like(values.reshape(array.shape), w), like(scale.reshape(()), w))
 
 
 def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
@@ -62,9 +61,8 @@ def quantize_per_channel(w: Array, bits: int = 8) -> Quantized:
     Raises ``QuantizationError`` for another number of dimensions, a weight that is not finite,
     or a scale beyond float16.
     """
-    array = _matrix(w)
-    scale = absmax_scales(array, 1, bits)
-    return Quantized(like(quantize_rows(array, scale, bits), w), like(scale[:, 0], w))
+    values, scale = _quantize(to_numpy(w), None, bits)
+    return Quantized(like(values, w), like(scale[:, 0], w))
 
 
 def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantized:
@@ -74,14 +72,8 @@ def quantize_per_group(w: Array, bits: int = 4, group_size: int = 64) -> Quantiz
 
     Raises ``QuantizationError`` as ``quantize_per_channel`` does, and if a row does not divide into groups.
     """
-    array = _matrix(w)
-    if group_size < 1 or array.shape[1] % group_size:
-        raise QuantizationError(
-            f"rows of {array.shape[1]} weights do not divide into groups of {group_size}; "
-            "choose a group size that divides the row, or quantize per channel"
-        )
-    scale = absmax_scales(array, array.shape[1] // group_size, bits)
-    return Quantized(like(quantize_rows(array, scale, bits), w), like(scale, w))
+    values, scale = _quantize(to_numpy(w), group_size, bits)
+    return Quantized(like(values, w), like(scale, w))
 
 
 def dequantize(quantized: Quantized) -> Array:
@@ -116,55 +108,42 @@ def fake_quantize(w: Array, bits: int = 8, *, per: str = "channel", group_size: 
     raise QuantizationError(f"per={per!r} is unknown; choose 'tensor', 'channel' or 'group'")
 
 
-# ---- the arithmetic, on numpy matrices -------------------------------------------------------------------------------
+# ---- the arithmetic of grids, on numpy matrices ----------------------------------------------------------------------
 
 
 def absmax_scales(w: np.ndarray, n_groups: int, bits: int) -> np.ndarray:
-    """scale = float16(absmax / qmax).   w: (out, in) float32   ->   (out, n_groups) float16, all finite."""
-    absmax = np.empty((len(w), n_groups), np.float32)
-    for rows in row_chunks(w.shape):
-        absmax[rows] = np.abs(_groups(w[rows], n_groups)).max(axis=2, initial=0)
-    if not np.isfinite(absmax).all():
-        row = np.argmin(np.isfinite(absmax).all(axis=1))
-        column = np.argmin(np.isfinite(w[row]))
-        raise QuantizationError(
-            f"the weight at [{row}, {column}] is {w[row, column]}; quantization needs finite weights"
-        )
-    with np.errstate(over="ignore"):
-        scale = (absmax / np.float32(qmax(bits))).astype(np.float16)
-    if not np.isfinite(scale).all():
-        raise QuantizationError(
-            f"the largest weight, {absmax.max():g}, needs a scale of {absmax.max() / qmax(bits):g}, and float16 "
-            "ends at 65504; store this tensor as f32"
-        )
-    return scale
+    """scale = float16(absmax / qmax).   w: (out, in) float32   ->   (out, n_groups) float16.
+
+    Raises ``QuantizationError`` if a weight is not finite, or a scale beyond float16.
+    """
+    group_size = None if n_groups == 1 else w.shape[1] // max(1, n_groups) or 1
+    return _rule(group_size, bits).fit(w).scale.astype(np.float16)
 
 
 def quantize_rows(w: np.ndarray, scale: np.ndarray, bits: int) -> np.ndarray:
     """q = round_half_even(w / scale), clipped.
 
-    w: (out, in) float32, scale: (out, groups) float16   ->   (out, in) int8
+    w: (out, in) float32, finite; scale: (out, groups) float16   ->   (out, in) int8
 
     Where the scale is zero (a group of zeros, or of weights below half of float16's smallest number), q is zero.
     """
-    out = np.empty(w.shape, np.int8)
-    limit = qmax(bits)
-    scale = scale.astype(np.float32)
-    divisor = np.where(scale == 0, np.float32(np.inf), scale)[..., None]  # w / inf = 0
-    for rows in row_chunks(w.shape):
-        q = _groups(w[rows], scale.shape[1]) / divisor[rows]  # (rows, groups, group_size)
-        np.rint(q, out=q)
-        np.clip(q, -limit, limit, out=q)
-        out[rows] = q.reshape(w[rows].shape)
-    return out
+    grid = grids.Grid.symmetric(scale, -qmax(bits), qmax(bits))
+    return grids.quantize_finite(w, grid, dtype=np.int8)
 
 
 def dequantize_rows(values: np.ndarray, scale: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
     """w = q * scale.   values: (out, in) int8, scale: (out, groups) float16   ->   (out, in) float32."""
-    out = np.empty(values.shape, np.float32) if out is None else out
-    groups = scale.shape[1]
-    np.multiply(_groups(values, groups), scale.astype(np.float32)[..., None], out=_groups(out, groups))
-    return out
+    return grids.dequantize(values, grids.Grid.symmetric(scale, -128, 127), out)
+
+
+def _rule(group_size: int | None, bits: int) -> grids.Symmetric:
+    return grids.Symmetric(f"int{bits}", group_size, qmax(bits), -qmax(bits), qmax(bits))
+
+
+def _quantize(w: np.ndarray, group_size: int | None, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """w: (out, in) float32   ->   values: (out, in) int8, scale: (out, groups) float16."""
+    grid = _rule(group_size, bits).fit(w)
+    return grids.quantize_finite(w, grid, dtype=np.int8), grid.scale.astype(np.float16)
 
 
 def cast_checked(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
@@ -181,15 +160,3 @@ def cast_checked(w: np.ndarray, dtype: type, start: int = 0) -> np.ndarray:
             raise QuantizationError(f"{found}, and float16 ends at 65504; store this tensor as f32")
         raise QuantizationError(f"{found}; a file holds finite weights only")
     return w.astype(np.dtype(dtype).newbyteorder("<"), copy=False)
-
-
-def _groups(w: np.ndarray, n_groups: int) -> np.ndarray:
-    """The reshape that everything here agrees on.   (out, in)   ->   (out, n_groups, in / n_groups)."""
-    return w.reshape(len(w), n_groups, w.shape[1] // max(1, n_groups))
-
-
-def _matrix(w: Array) -> np.ndarray:
-    array = to_numpy(w)
-    if array.ndim != 2:
-        raise QuantizationError(f"expected a matrix (out, in), found shape {tuple(array.shape)}; 1-D tensors stay f32")
-    return array
