@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,17 +23,17 @@ import gguf
 import numpy as np
 import torch
 from bench import HERE, table
-from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.evaluate.quality import evaluate, evaluate_in_llamacpp
 from miniquant.formats.gguf import decode, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.models.corpus import held_out_windows, load_tokenizer
 from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import gguf_name, write_minigpt
+from miniquant.models.to_gguf import minigpt_from_gguf, write_minigpt
 
 Job = Callable[[], Any]
 
@@ -114,24 +113,16 @@ def opening(
     return found
 
 
-@torch.no_grad()
 def perplexities(folder: Path, n: int) -> dict[str, dict[str, float]]:
     """Held-out perplexity of the trained model from each type of file, by PyTorch with its weights and by llama.cpp."""
     model, tokenizer, every, found = load_pretrained(), load_tokenizer(), held_out_windows(), {}
     windows = every[np.linspace(0, len(every) - 1, n).astype(int)]
     for kind in tqdm(FILE_TYPES, desc="perplexity", unit="type"):
         path = folder / f"{kind}.gguf"
-        write_minigpt(path, load_pretrained(), tokenizer, kind)
+        write_minigpt(path, model, tokenizer, kind)
         with read_gguf(path) as file:
-            state = {name: torch.from_numpy(file.tensor(gguf_name(name))) for name in model.state_dict()}
-        model.load_state_dict(state)
-        ours, theirs = [], []
-        with LlamaCpp(path) as llama:
-            for window in windows:
-                tokens, targets = window[:-1], torch.from_numpy(window[1:])
-                ours.append(cross_entropy(model(torch.from_numpy(tokens)[None])[0].double(), targets))
-                theirs.append(cross_entropy(torch.from_numpy(llama.logits(tokens.tolist())).double(), targets))
-        mine, other = (math.exp(float(torch.stack(x).mean())) for x in (ours, theirs))
+            mine = evaluate(minigpt_from_gguf(file), windows).perplexity.mean
+        other = evaluate_in_llamacpp(path, windows).perplexity.mean
         found[kind] = {
             "bytes": path.stat().st_size,
             "PyTorch": round(mine, 4),

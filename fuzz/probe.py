@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import random
-import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from miniquant.core.errors import FormatError
+from miniquant.lab.limit import TooSlow, time_limit
 
 from .mutate import mutated
 from .readers import READERS
@@ -36,10 +35,6 @@ class Tally:
     worst_memory: int = 0
     fields: Counter[str] = field(default_factory=Counter)
     findings: list[tuple[int, str]] = field(default_factory=list)  # (number of the file, what came out)
-
-
-class TooSlow(BaseException):
-    """A file took longer than its limit."""
 
 
 def file_number(name: str, seed: int, number: int, files: list | None = None) -> bytes:
@@ -85,7 +80,7 @@ def outcome(read, path: Path, data: bytes) -> tuple[str, str]:
     path.unlink(missing_ok=True)  # a new file each time: whoever still maps the old one keeps it
     path.write_bytes(data)
     try:
-        with time_limit():
+        with time_limit(SECONDS, processor=True):
             read(str(path))
     except FormatError as error:
         if error.offset is None or not 0 <= error.offset <= len(data):
@@ -94,25 +89,6 @@ def outcome(read, path: Path, data: bytes) -> tuple[str, str]:
     except (Exception, TooSlow) as error:
         return f"{type(error).__name__}: {error}", ""
     return "", ""
-
-
-@contextlib.contextmanager
-def time_limit() -> Iterator[None]:
-    """Raise ``TooSlow`` after ``SECONDS`` of processor time; where there is no such timer, only the clock tells."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-
-    def stop(*_: object) -> None:
-        raise TooSlow(f"no end after {SECONDS:g} s")
-
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
 
 
 @contextlib.contextmanager

@@ -316,6 +316,14 @@ def test_an_inner_limit_is_no_longer_than_the_outer_one():
     assert time.monotonic() < start + 5
 
 
+def test_a_limit_of_processor_time_does_not_count_sleep():
+    with time_limit(0.2, processor=True):
+        time.sleep(0.5)
+    with pytest.raises(TooSlow, match=r"no end after 0.05 s"), time_limit(0.05, processor=True):
+        while True:
+            pass
+
+
 def test_the_time_limit_works_outside_the_main_thread():
     import threading
 

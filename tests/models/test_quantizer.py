@@ -12,7 +12,7 @@ from torch import nn
 from miniquant.core.errors import MiniquantError, QuantizationError, SchemeError
 from miniquant.models.minigpt import random_model
 from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
-from miniquant.quantization.grids import GRID_RULES, dequantize
+from miniquant.quantization.grids import GRID_RULES, QuantizedMatrix, dequantize
 from miniquant.quantization.observers import Percentile
 from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, ScaleType
 
@@ -199,3 +199,19 @@ def test_a_layer_says_what_it_is():
     assert repr(layer) == "QuantizedLinear(32 -> 4, uint4 asymmetric per_group 32, float16 scales)"
     layer.freeze()
     assert repr(layer).endswith("frozen)")
+
+
+def test_a_layer_made_from_given_integers_is_frozen_and_fits_no_grid():
+    class Unfit:
+        name, group_size = "unfit", 32
+
+        def fit(self, w):
+            raise AssertionError("a grid was fitted")
+
+    q = np.arange(-64, 64, dtype=np.int16).reshape(4, 32)
+    grid = GRID_RULES["Q8_0"].fit(np.random.default_rng(0).standard_normal((4, 32)).astype(np.float32))
+    linear = nn.Linear(32, 4)
+    layer = QuantizedLinear(linear, Unfit(), quantized=QuantizedMatrix(q, grid))
+    assert layer.frozen == (q, grid) and layer.grid is grid
+    assert np.array_equal(layer.weight.numpy(), dequantize(q, grid))
+    assert not layer.weight.requires_grad and layer.bias is linear.bias

@@ -194,6 +194,23 @@ def test_tokens_that_do_not_exist_and_an_empty_beginning_are_refused(minigpts):
         assert runtime.greedy([5], 0) == []
 
 
+def test_a_replaced_weight_is_computed_with_and_the_file_stays_as_it_is(minigpts):
+    path = minigpts / "Q8_0" / "weights.bump"
+    before = path.read_bytes()
+    with Runtime(path) as model:
+        name = "layers.0.W_up"
+        plain, w = model.logits([1, 2]), model.file.tensor(name)
+        model.replace_weight(name, w)  # its own, in float32: the same numbers
+        assert np.abs(model.logits([1, 2]) - plain).max() < 1e-3
+        model.replace_weight(name, -w)
+        assert np.abs(model.logits([1, 2]) - plain).max() > 1e-2
+        with pytest.raises(MiniquantError, match=r"'layers.0.W_up': found weights of shape \(3,\), expected \("):
+            model.replace_weight(name, np.zeros(3, np.float32))
+        with pytest.raises(MiniquantError, match=r"'lost': .* expected no such tensor"):
+            model.replace_weight("lost", w)
+    assert path.read_bytes() == before
+
+
 def test_an_odd_head_cannot_be_turned(tmp_path):
     sizes = dict(embed=6, heads=2, kv_heads=1, inner=3, vocab=3, context=5, layers=1)
     write_llama(tmp_path / "m.gguf", sizes)

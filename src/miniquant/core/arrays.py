@@ -47,6 +47,21 @@ def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
     return out
 
 
+def bfloat16_to_float32(bits: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+    """bfloat16 as float32, of which it is the upper half: the lower half becomes zeros.
+
+    bits: any shape, uint16   ->   float32 of that shape, written into ``out`` if it is given
+
+    >>> bfloat16_to_float32(np.array([0x3F80, 0xC000], np.uint16)).tolist()
+    [1.0, -2.0]
+    """
+    out = np.empty(bits.shape, np.float32) if out is None else out
+    wide = out.view(np.uint32)
+    wide[...] = bits
+    wide <<= np.uint32(16)
+    return out
+
+
 def is_torch(w: object) -> bool:
     """Whether ``w`` is a torch tensor (a module, a shape or a dtype of torch is not); asks without importing torch."""
     return hasattr(w, "detach") and hasattr(w, "dtype")

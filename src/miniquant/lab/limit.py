@@ -17,34 +17,40 @@ class TooSlow(BaseException):
 
 
 @contextmanager
-def time_limit(seconds: float | None) -> Iterator[None]:
-    """Raise ``TooSlow`` inside the block once it has run for ``seconds``; ``None`` is no limit."""
+def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[None]:
+    """Raise ``TooSlow`` inside the block once it has run for ``seconds``; ``None`` is no limit.
+
+    ``processor=True`` counts the process's processor time, in the main thread of a system that has such a timer;
+    elsewhere, and otherwise, the clock counts.
+    """
     if seconds is None:
         yield
         return
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
+        timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
+        clock = time.process_time if processor else time.monotonic
 
         def stop(*_: object) -> None:
-            raise TooSlow
+            raise TooSlow(f"no end after {seconds:g} s")
 
-        start = time.monotonic()
-        outer, _ = signal.getitimer(signal.ITIMER_REAL)  # what is left of a limit around this one; 0 if there is none
-        before = signal.signal(signal.SIGALRM, stop)
+        start = clock()
+        outer, _ = signal.getitimer(timer)  # what is left of a limit around this one; 0 if there is none
+        before = signal.signal(number, stop)
         # again and again: a bare except may swallow the first
-        signal.setitimer(signal.ITIMER_REAL, min(seconds, outer or seconds), AGAIN)
+        signal.setitimer(timer, min(seconds, outer or seconds), AGAIN)
         try:
             yield
         finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+            signal.setitimer(timer, 0)
+            signal.signal(number, before)
             if outer:
-                signal.setitimer(signal.ITIMER_REAL, max(outer - (time.monotonic() - start), 0.001), AGAIN)
+                signal.setitimer(timer, max(outer - (clock() - start), 0.001), AGAIN)
         return
     target = ctypes.c_ulong(threading.get_ident())  # no SIGALRM (Windows, or another thread): raise from a timer
-    timer = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (target, ctypes.py_object(TooSlow)))
-    timer.daemon = True
-    timer.start()
+    alarm = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (target, ctypes.py_object(TooSlow)))
+    alarm.daemon = True
+    alarm.start()
     try:
         yield
     finally:
-        timer.cancel()
+        alarm.cancel()

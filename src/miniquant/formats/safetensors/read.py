@@ -86,19 +86,6 @@ class Stored(NamedTuple):
             left = left[got:]
 
 
-def widen(w: np.ndarray) -> np.ndarray:
-    """bfloat16's bits as float32, of which they are the upper half; anything else as it is.
-
-    >>> widen(np.array([0x3F80, 0xC000], np.uint16)).tolist()
-    [1.0, -2.0]
-    """
-    if w.dtype != np.uint16:
-        return w
-    bits = w.astype(np.uint32, order="C")
-    bits <<= np.uint32(16)
-    return bits.view(np.float32)
-
-
 class SafetensorsFile(MappedFile):
     """The header of a safetensors file: ``tensors`` maps names to ``Stored``.
 

@@ -16,11 +16,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...core.arrays import bfloat16_to_float32
 from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.codecs import CODECS
 from ...formats.gguf.types import GGMLType
 from ...formats.gguf.write import LazyTensor, write_gguf
-from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint, widen
+from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint
 from ..file_types import FileType, file_type, quantization_version
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
@@ -182,7 +183,7 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
             first = int(wanted.min())
             w = stored.rows(first, int(wanted.max()) + 1)[wanted - first]
         count(w.size)
-        w = widen(w)
+        w = bfloat16_to_float32(w) if w.dtype == np.uint16 else w
         if not (finite := np.isfinite(w)).all():
             at, column = (int(i) for i in np.argwhere(~finite)[0])
             raise QuantizationError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ....core.arrays import bfloat16_to_float32
 from ..types import GGMLType
 from .codec import BlockField, Codec, Dot
 
@@ -44,6 +45,4 @@ class BF16(Codec):
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """The lower half becomes zeros."""
-        bits = out.view(np.uint32)
-        bits[...] = raw.view("<u2")
-        bits <<= _U(16)
+        bfloat16_to_float32(raw.view("<u2"), out)
