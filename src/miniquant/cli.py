@@ -353,6 +353,48 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
     click.echo(visible(f"wrote {table} and {details}"))
 
 
+@main.group()
+def lab() -> None:
+    """For authors of labs: add an exercise, check the exercises of a lab."""
+
+
+@lab.command(name="new")
+@click.argument("subject")
+@click.argument("name")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
+)
+def new_exercise(subject: str, name: str, root: Path) -> None:
+    """Add an exercise NAME that runs to the lab SUBJECT; a SUBJECT that is new becomes the last lab."""
+    from .lab.authoring.new import new_exercise as write
+
+    for path in write(subject, name, root):
+        click.echo(f"wrote {path}")
+    click.echo(f"next: miniquant lab check {subject} {name}, then make notebooks")
+
+
+@lab.command(name="check")
+@click.argument("subject")
+@click.argument("names", nargs=-1)
+def check_lab(subject: str, names: tuple[str, ...]) -> None:
+    """Check starters, solutions and mistakes of the lab SUBJECT; exit with 1 if something is wrong."""
+    from .lab import exercises
+    from .lab.authoring.checks import problems
+
+    found = 0
+    for spec in exercises().of_lab(subject):
+        if names and spec.name not in names:
+            continue
+        wrong = problems(spec)
+        found += len(wrong)
+        click.echo(
+            f"{spec.name}: {len(spec.mistakes)} mistakes, " + ("right" if not wrong else f"{len(wrong)} problems")
+        )
+        for problem in wrong:
+            click.echo(f"  {problem}")
+    sys.exit(bool(found))
+
+
 def _print_json(value: Any) -> None:
     click.echo("\n".join(map(visible, json.dumps(value, indent=1, ensure_ascii=False).split("\n"))))
 

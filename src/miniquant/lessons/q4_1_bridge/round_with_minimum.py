@@ -1,5 +1,126 @@
-"""The exercise ``round_with_minimum``."""
+"""Equation (2): integers above a minimum."""
 
-from .minimum import ROUND_WITH_MINIMUM as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+import numpy as np
+
+from ...lab import Exercise, Mistake, edit
+from ..shared.by_hand import nearest32
+
+
+def round_with_minimum(x, scale, minimum):
+    """Equation (2): to integers above a minimum, and back.
+
+    x: (n, k) float32, scale: (n, 1) float32 above 0, minimum: (n, 1) float32   ->   (n, k) float32
+    """
+    q = np.clip(np.rint((x - minimum) / scale), 0, 15)  # (n, k)
+    return q * scale + minimum
+
+
+def oracle(x, scale, minimum):
+    """One number at a time."""
+    rows = []
+    for block, [s], [m] in zip(x.tolist(), scale.tolist(), minimum.tolist()):
+        integers = [max(0, min(15, round(nearest32(nearest32(v - m) / s)))) for v in block]
+        rows.append([nearest32(nearest32(q * s) + m) for q in integers])
+    return np.array(rows, np.float32)
+
+
+def _columns(*rows):
+    return np.float32([[s] for s, _ in rows]), np.float32([[m] for _, m in rows])
+
+
+def cases(random):
+    """Several scales and mins, weights beyond both ends, then random weights."""
+    w = random.normal(0, 0.05, (20, 32)).astype(np.float32)
+    low = w.min(axis=1, keepdims=True).astype(np.float16).astype(np.float32)
+    scale = ((w.max(axis=1, keepdims=True) - low) / np.float32(15)).astype(np.float16).astype(np.float32)
+    return [
+        (np.float32([[-5, -1.2, 0, 2.4, 10]]), *_columns((1, -5))),
+        (np.float32([[-2.5, -1.3, 0, 1.4, 5]]), *_columns((0.5, -2.5))),
+        (np.float32([[-99, -6, 11, 99]]), *_columns((1, -5))),
+        (np.float32([[3, 4.4, 9, 18]]), *_columns((1, 3))),  # a minimum above zero
+        (np.float32([[-0.25, 0.3, 1]]), *_columns((0.5, -0.3))),  # not a multiple of the scale
+        (np.float32([[0, 4, 9], [-9, -4, 0]]), *_columns((1, 0), (2, -9))),
+        (w, scale, low),
+    ]
+
+
+EXERCISE = Exercise(
+    goal="Quantize and bring back with a minimum: equation (2).",
+    minutes=4,
+    difficulty="core",
+    reference=round_with_minimum,
+    oracle=oracle,
+    cases=cases,
+    hints=(
+        "Shift the weights so that the minimum stands at 0, count steps, clip, multiply, and shift back.",
+        "`q = np.clip(np.rint((x - minimum) / scale), 0, 15)`, then `q * scale + minimum`.",
+    ),
+    why="this is what a block of Q4_1 stands for.",
+    mistakes=(
+        Mistake(
+            "not shifted back",
+            edit("* scale + minimum", "* scale"),
+            cause="The weights still count from the minimum.",
+            cure="Add the minimum at the end.",
+            see="every weight too large by -minimum",
+        ),
+        Mistake(
+            "shifted the wrong way",
+            edit("x - minimum", "x + minimum").edit("* scale + minimum", "* scale - minimum"),
+            cause="The minimum was added first and subtracted at the end.",
+            cure="Subtract it first, so that the smallest weight becomes 0.",
+            see="nothing below -minimum comes back",
+        ),
+        Mistake(
+            "subtracted both times",
+            edit("* scale + minimum", "* scale - minimum"),
+            cause="The minimum was subtracted on the way back as well.",
+            cure="Add it at the end.",
+            see="every weight too large by twice -minimum",
+        ),
+        Mistake(
+            "the minimum unsigned",
+            edit("    q =", "    minimum = np.abs(minimum)\n    q ="),
+            cause="The minimum lost its sign, and nearly every minimum is negative.",
+            cure="Use it as it is.",
+            see="everything clipped to the smallest integer, or shifted up",
+        ),
+        Mistake(
+            "the scale applied twice",
+            edit("q * scale + minimum", "(q * scale + minimum) * scale"),
+            cause="Scale and minimum were multiplied by the scale once more.",
+            cure="`q * scale + minimum`, and nothing else.",
+            see="right for a scale of 1, wrong for any other",
+        ),
+        Mistake(
+            "the minimum taken for a zero point",
+            edit("q * scale + minimum", "(q + minimum) * scale"),
+            cause="The minimum is a weight already; adding it to the integers multiplies it by the scale.",
+            cure="Multiply first, then add.",
+            see="right for a scale of 1, too close to zero for a smaller one",
+        ),
+        Mistake(
+            "rounded in two parts",
+            edit("np.rint((x - minimum) / scale)", "np.rint(x / scale) - np.rint(minimum / scale)"),
+            cause="`rint(x / s) - rint(m / s)` rounds twice, and a minimum need not be a whole number of steps.",
+            cure="Subtract first, then divide and round once.",
+            see="right where the minimum is a multiple of the scale, a step off elsewhere",
+        ),
+        Mistake(
+            "cut off instead of rounded",
+            edit("np.rint", "np.trunc"),
+            cause="Converting to an integer drops what stands behind the point.",
+            cure="Use `np.rint`.",
+            see="about half of the weights one step too low",
+        ),
+        Mistake(
+            "no clip",
+            edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
+            cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
+            cure="Clip the integers to 0 … 15.",
+            see="99 where 10 is expected",
+        ),
+    ),
+)

@@ -1,5 +1,137 @@
-"""The exercise ``round_with_zero_point``."""
+"""Equation (1): integers with a zero point."""
 
-from .zero import ROUND_WITH_ZERO_POINT as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+import numpy as np
+
+from ...lab import Exercise, Mistake, edit
+from ..shared.by_hand import nearest32
+from .affine_parameters import oracle as parameters
+
+
+def round_with_zero_point(x, scale, zero_point):
+    """Equation (1): to integers with a zero point, and back.
+
+    x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1) int16   ->   (n, k) float32
+    """
+    q = np.clip(np.rint(x / scale) + zero_point, 0, 15)  # (n, k)
+    return (q - zero_point) * scale
+
+
+def oracle(x, scale, zero_point):
+    """One number at a time."""
+    rows = []
+    for block, [s], [z] in zip(x.tolist(), scale.tolist(), zero_point.tolist()):
+        integers = [max(0, min(15, round(nearest32(v / s)) + z)) for v in block]
+        rows.append([nearest32((q - z) * s) for q in integers])
+    return np.array(rows, np.float32)
+
+
+def _column(*values, dtype=np.float32):
+    return np.array([[v] for v in values], dtype)
+
+
+def cases(random):
+    """Scales of 1, a half and 2, weights beyond both ends, ties, then random weights."""
+    w = random.normal(0, 0.05, (20, 32)).astype(np.float32)
+    return [
+        (np.float32([[-5, -1.2, 0, 2.4, 10]]), _column(1), _column(5, dtype=np.int16)),
+        (np.float32([[-2.5, -1.25, 0, 1.5, 4]]), _column(0.5), _column(5, dtype=np.int16)),
+        (np.float32([[-99, -6, 11, 99]]), _column(1), _column(5, dtype=np.int16)),  # beyond both ends
+        (np.float32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int16)),  # ties
+        (np.float32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int16)),
+        (w, *parameters(w)),
+    ]
+
+
+EXERCISE = Exercise(
+    goal="Quantize and bring back with a zero point: equation (1).",
+    minutes=5,
+    difficulty="core",
+    reference=round_with_zero_point,
+    oracle=oracle,
+    cases=cases,
+    hints=(
+        "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero "
+        "point off again, and multiply.",
+        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. The types stay "
+        "float32 by themselves.",
+    ),
+    why="this is what a quantizer with a zero point, such as Quark's or PyTorch's, computes with.",
+    mistakes=(
+        Mistake(
+            "clipped before the zero point is added",
+            edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.clip(np.rint(x / scale), 0, 15) + zero_point"),
+            cause="The weights were clipped to 0 … 15 when zero still had the integer 0, so everything negative was "
+            "lost.",
+            cure="Add the zero point inside of the clip.",
+            see="zeros where negative weights are expected",
+        ),
+        Mistake(
+            "the zero point on the wrong side",
+            edit("np.rint(x / scale) + zero_point", "np.rint(x / scale) - zero_point").edit(
+                "(q - zero_point)", "(q + zero_point)"
+            ),
+            cause="The zero point was subtracted first and added at the end.",
+            cure="Add it on the way to the integers, subtract it on the way back.",
+            see="positive weights wherever small or negative ones are expected",
+        ),
+        Mistake(
+            "the zero point never taken off",
+            edit("(q - zero_point)", "q"),
+            cause="The integers still count from the low end of the range.",
+            cure="Subtract the zero point before you multiply.",
+            see="every weight too large by zero_point × scale",
+        ),
+        Mistake(
+            "the scale applied twice",
+            edit("* scale", "* scale * scale"),
+            cause="The result was multiplied by the scale two times.",
+            cure="Multiply once.",
+            see="right for a scale of 1, wrong for any other",
+        ),
+        Mistake(
+            "integers returned",
+            edit(" * scale", ""),
+            cause="The steps were not turned back into weights.",
+            cure="Multiply by the scale.",
+            see="right for a scale of 1, whole numbers for any other",
+        ),
+        Mistake(
+            "rounded after the zero point is added",
+            edit("np.rint(x / scale) + zero_point", "np.rint(x / scale + zero_point)"),
+            cause="That is equation (4). An odd zero point turns an even integer into an odd one, so a tie goes to "
+            "the other side.",
+            cure="Round x / s alone, then add the zero point.",
+            see="nearly everything right, and a tie one step off",
+        ),
+        Mistake(
+            "halves rounded up",
+            edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
+            cause="`np.floor(x + 0.5)` sends every half upwards, and the specification says half to even.",
+            cure="Use `np.rint`.",
+            see="a tie one step too high",
+        ),
+        Mistake(
+            "cut off instead of rounded",
+            edit("np.rint", "np.trunc"),
+            cause="Converting to an integer drops what stands behind the point.",
+            cure="Use `np.rint`.",
+            see="about half of the weights one step too close to zero",
+        ),
+        Mistake(
+            "no clip",
+            edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.rint(x / scale) + zero_point"),
+            cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
+            cure="Clip the integers to 0 … 15.",
+            see="99 where 10 is expected",
+        ),
+        Mistake(
+            "clipped as if signed",
+            edit("0, 15)", "-8, 7)"),
+            cause="-8 … 7 is the range of a signed integer; with a zero point, integers start at 0.",
+            cure="Clip to 0 … 15.",
+            see="large weights cut off",
+        ),
+    ),
+)
