@@ -265,6 +265,16 @@ def test_the_time_is_for_a_notebook_as_a_whole_and_a_right_answer_gets_its_share
     assert any("code cell 2, line 1 was stopped after" in problem for problem in result.problems)
 
 
+def test_a_statement_gets_twenty_seconds_at_most_and_half_of_what_is_left_for_cells(tmp_path):
+    path = write(tmp_path / "06-writer.ipynb", "import os", "x = len(os.sep)")
+    limits = []
+    for seconds in (1000, 40):
+        lines = run_notebook(path, [], seconds, 4096).lines
+        limits += [line["seconds"] for line in lines if line.get("begin") == "code cell 2, line 1"]
+    assert limits[0] == 20
+    assert 0 < limits[1] < 10
+
+
 def test_loops_that_no_alarm_ends_are_stopped_from_outside(tmp_path):
     loop = "while True:\n    import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)"
     inside = loop.replace("\n", "\n    ")
