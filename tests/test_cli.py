@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
+import tracemalloc
+from contextlib import redirect_stdout
+from io import StringIO
 
 import gguf
 import numpy as np
@@ -12,9 +17,10 @@ import pytest
 from click.testing import CliRunner
 
 import miniquant as mq
-from miniquant.cli import main, run
+from miniquant.cli import _print_description, main, run
 from miniquant.formats.gguf import read_gguf, write_gguf
 from miniquant.models.corpus import load_tokenizer
+from miniquant.models.modelfile import describe
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import write_minigpt
 
@@ -195,3 +201,97 @@ def test_a_gguf_file_that_is_no_minigpt_is_refused_by_name(tmp_path):
     write_gguf(tmp_path / "a.gguf", {"w": np.zeros((2, 2), np.float32)}, {"general.architecture": "llama"})
     with read_gguf(tmp_path / "a.gguf") as file, pytest.raises(mq.MiniquantError, match="architecture is 'llama'"):
         minigpt_from_gguf(file)
+
+
+# ---- streams ---------------------------------------------------------------------------------------------------------
+
+
+def shell(line, **environment):
+    """Run a line of bash with ``miniquant`` as in a terminal: its output, errors and exit code."""
+    line = line.replace("miniquant", f"{shlex.quote(sys.executable)} -W always::RuntimeWarning -m miniquant.cli", 1)
+    done = subprocess.run(["bash", "-c", line], capture_output=True, env={**os.environ, **environment})
+    assert b"Traceback" not in done.stderr, done.stderr.decode("utf-8", "replace")
+    assert b"Warning" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("command", ["hexdump", "inspect", "list"])
+def test_a_pipe_and_a_device_are_refused_in_one_line(files, command):
+    for source in (f"<(cat {files}/q8.gguf)", "/dev/zero"):
+        done = shell(f"miniquant {command} {source}")
+        assert done.returncode == 1
+        assert b"this is a pipe or a device; save what it gives as a file first" in done.stderr
+        assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_changes_no_exit_code(files, closed):
+    for arguments, code in (
+        (f"list {files}/q8.gguf", 0),
+        (f"verify {files}/f32.gguf {files}/int4.gguf-lite", 1),
+        (f"inspect {files}/garbage", 1),
+        ("inspect", 2),
+    ):
+        assert shell(f"miniquant {arguments} {closed}").returncode == code, arguments
+
+
+def test_what_is_printed_to_a_closed_stream_does_not_reach_the_file_that_is_written(files, tmp_path):
+    out = tmp_path / "m.gguf"
+    assert shell(f"miniquant export {out} --type f32 --model {files}/f32.gguf-lite <&- >&- 2>&-").returncode == 0
+    assert out.read_bytes() == (files / "f32.gguf").read_bytes()
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_letter_that_the_encoding_lacks_is_escaped(files, encoding, tmp_path):
+    write_gguf(tmp_path / "m.gguf", {"größe": np.ones((2, 2), np.float32)}, {"general.architecture": "語é"})
+    for command in ("list", "inspect", "hexdump"):
+        assert shell(f"miniquant {command} {tmp_path}/m.gguf", PYTHONIOENCODING=encoding).returncode == 0
+    done = shell(f"miniquant inspect {tmp_path}/m.gguf --json", PYTHONIOENCODING=encoding)
+    assert json.loads(done.stdout.decode(encoding))["arch"] == "語é"
+    missing = shell(f"miniquant list {tmp_path}/語", PYTHONIOENCODING=encoding)
+    assert missing.returncode == 2
+
+
+def test_a_name_that_is_not_utf8_can_be_read_and_named(files, tmp_path):
+    os.link(files / "garbage", os.fsencode(tmp_path) + b"/\xff")
+    done = shell(f"miniquant list {tmp_path}/$'\\xff'")
+    assert done.returncode == 1
+    assert b"header.magic at byte 0" in done.stderr
+    done = shell(f"miniquant export {tmp_path}/$'\\xff'.gguf-lite")
+    assert done.returncode == 0, done.stderr
+    assert os.path.getsize(os.fsencode(tmp_path) + b"/\xff.gguf-lite") > 10_000
+
+
+def test_infinities_are_compared_without_a_warning_and_printed_as_json(tmp_path):
+    w = np.array([[np.inf, -np.inf, 1, 2]], np.float32)
+    write_gguf(tmp_path / "a.gguf", {"w": w}, {"x": float("nan"), "y": [float("inf"), -float("inf")]})
+    write_gguf(tmp_path / "b.gguf", {"w": w}, {})
+    write_gguf(tmp_path / "c.gguf", {"w": np.zeros_like(w)}, {})
+
+    def refuse(name):
+        raise AssertionError(f"{name} is not JSON")
+
+    found = {}
+    for name in "bc":
+        done = shell(f"miniquant verify {tmp_path}/a.gguf {tmp_path}/{name}.gguf --json")
+        assert done.returncode == 1
+        found[name] = json.loads(done.stdout, parse_constant=refuse)["errors"]["w"]
+    assert found == {"b": "NaN", "c": "Infinity"}
+    done = shell(f"miniquant inspect {tmp_path}/a.gguf --json")
+    assert json.loads(done.stdout, parse_constant=refuse)["metadata"] == {"x": "NaN", "y": ["Infinity", "-Infinity"]}
+
+
+def test_a_long_text_is_cut_before_it_is_made_visible(tmp_path):
+    """Escaped, each of these letters takes six; none but the first 90 are."""
+    write_gguf(tmp_path / "m.gguf", {}, {"short": "\x01" * 20, "long": "\x01" * 2_000_000, "fits": "x" * 90})
+    found = describe(tmp_path / "m.gguf")
+    tracemalloc.start()
+    with redirect_stdout(StringIO()) as printed:
+        _print_description(found)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    lines = printed.getvalue().splitlines()
+    assert "  - long = " + ("\\u0001" * 15)[:89] + "…" in lines
+    assert "  - short = " + ("\\u0001" * 15)[:89] + "…" in lines
+    assert "  - fits = " + "x" * 90 in lines
+    assert peak < 1_000_000

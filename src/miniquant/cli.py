@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +16,15 @@ import click
 
 from .core.errors import MiniquantError
 from .core.text import visible
+from .inspect.output import late_bar, open_streams, print_json, print_table
 
 if TYPE_CHECKING:
     from .models.modelfile import Description
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-AS_JSON = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+AS_JSON = click.option(
+    "--json", "as_json", is_flag=True, help='Print JSON, with the texts "NaN", "Infinity" and "-Infinity".'
+)
 
 
 class _Seconds(click.FloatRange):
@@ -55,7 +56,7 @@ def inspect(file: Path, as_json: bool) -> None:
         types = {kind: {"tensors": count, "bytes": size} for kind, (count, size) in found.by_type().items()}
         head = {"format": found.format, "version": found.version, "arch": found.architecture, "bytes": found.n_bytes}
         counts = {"tensors": len(found.tensors), "kv": len(found.metadata), "alignment": found.alignment}
-        return _print_json({**head, **counts, "overhead": found.overhead, "types": types, "metadata": found.metadata})
+        return print_json({**head, **counts, "overhead": found.overhead, "types": types, "metadata": found.metadata})
     _print_description(found)
 
 
@@ -77,7 +78,8 @@ def _print_description(found: Description) -> None:
     click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
     click.echo(f"{tag} metadata:")
     for key, value in found.metadata.items():
-        text = visible(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        text = visible(text[:91])  # cut before it grows: a text may have gigabytes
         click.echo(f"  - {visible(key)} = {text if len(text) <= 90 else text[:89] + '…'}")
 
 
@@ -106,11 +108,11 @@ def list_tensors(file: Path, as_json: bool) -> None:
 
     found = describe(file)
     if as_json:
-        return _print_json([vars(row) for row in found.tensors])
+        return print_json([vars(row) for row in found.tensors])
     rows = [
         (r.name, r.type, "×".join(map(str, r.shape)) or "scalar", str(r.offset), str(r.n_bytes)) for r in found.tensors
     ]
-    _print_table(("name", "type", "shape", "offset", "bytes"), rows)
+    print_table(("name", "type", "shape", "offset", "bytes"), rows)
 
 
 @main.command()
@@ -206,34 +208,13 @@ def convert(folder: Path, output: Path, kind: str) -> None:
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
-    with _late_bar("converting") as advance:
+    with late_bar("converting") as advance:
         converted = convert_folder(folder, output, kind, advance)
     counts = Counter(converted.types.values())
     of_each = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
     click.echo(f"wrote {output}, {human(output.stat().st_size)}: {len(converted.types)} tensors ({of_each})")
     for name, reason in converted.skipped.items():
         click.echo(f"left out {visible(name)}: {reason}")
-
-
-@contextmanager
-def _late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr once a second has gone by, if stderr is a terminal."""
-    from time import monotonic
-
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console, begun, bars = Console(stderr=True), monotonic(), []
-    with ExitStack() as stack:
-
-        def advance(done: int, total: int) -> None:
-            if not bars and console.is_terminal and monotonic() - begun > 1:
-                bars.append(stack.enter_context(Progress(console=console, transient=True)))
-                bars[0].add_task(what, total=total)
-            if bars:
-                bars[0].update(bars[0].task_ids[0], completed=done)
-
-        yield advance
 
 
 @main.command(name="to-bump")
@@ -266,9 +247,9 @@ def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     errors = tensor_errors(weights_of(a), weights_of(b))
     wrong = over_limit(errors, limit)
     if as_json:
-        _print_json({"limit": limit, "beyond": wrong, "errors": errors})
+        print_json({"limit": limit, "beyond": wrong, "errors": errors})
     else:
-        _print_table(
+        print_table(
             ("tensor", "max abs error", ""),
             [(n, f"{e:.3g}", "too large" if n in wrong else "") for n, e in errors.items()],
         )
@@ -295,7 +276,7 @@ def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -
         found = evaluate.evaluate(load_any(file), text, progress=bar)
     if as_json:
         figures = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
-        return _print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
+        return print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
     over = f"{len(text)} window{'s' * (len(text) > 1)}"
     click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
 
@@ -395,30 +376,9 @@ def check_lab(subject: str, names: tuple[str, ...]) -> None:
     sys.exit(bool(found))
 
 
-def _print_json(value: Any) -> None:
-    click.echo("\n".join(map(visible, json.dumps(value, indent=1, ensure_ascii=False).split("\n"))))
-
-
-def _print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """A rich table on a terminal; plain aligned columns where the output goes to a file or another program."""
-    rows = [tuple(map(visible, row)) for row in rows]
-    if sys.stdout.isatty():
-        from rich import box
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(*columns, box=box.SIMPLE_HEAD)
-        for row in rows:
-            table.add_row(*map(Text, row))  # a name in brackets is no markup
-        return Console().print(table)
-    widths = [max(map(len, cells)) for cells in zip(columns, *rows)]
-    for row in (columns, *rows):
-        click.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
-
-
 def run() -> None:
     """The entry point: a known error is one line and exit code 1, never a traceback."""
+    open_streams()
     try:
         main()
     except (MiniquantError, OSError) as error:

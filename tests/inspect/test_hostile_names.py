@@ -12,10 +12,11 @@ from click.testing import CliRunner
 from gguf_malformations import STRING, assemble, info, pair, string
 
 from miniquant import write_gguf_lite
-from miniquant.cli import _print_table, main, run
+from miniquant.cli import main, run
 from miniquant.core.text import visible
 from miniquant.formats.gguf import read_gguf
 from miniquant.inspect.hexview import hexview
+from miniquant.inspect.output import print_table
 
 TITLE = "\x1b]0;owned\x07"  # sets the title of a terminal's window
 NAMES = [TITLE, "\x1b[2J", "a\nb: F32", "\x9b2J", "\u202egpj", "\x7f", "\0", "a\rb"]
@@ -68,7 +69,7 @@ def test_a_name_in_brackets_is_no_markup_on_a_terminal(monkeypatch):
             return True
 
     monkeypatch.setattr("sys.stdout", Terminal())
-    _print_table(("name", "type"), [("[/]", "F32"), ("[red]w[/red]", "F32"), (TITLE, "F32")])
+    print_table(("name", "type"), [("[/]", "F32"), ("[red]w[/red]", "F32"), (TITLE, "F32")])
     import sys
 
     shown = sys.stdout.getvalue()

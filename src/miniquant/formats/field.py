@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.errors import FormatError
-from ..core.reading import MappedFile
+from ..core.reading import MappedFile, open_regular
 from ..quantization.packing import unpack_nibbles
 from .gguf_lite.file import HEADER, MAGIC, MAX_DIMS, VERSION, DType, open_gguf_lite
 
@@ -134,7 +134,7 @@ def fields(source: Source) -> list[Field]:
     """Name every byte of a GGUF-lite, GGUF or bump file (a path, bytes, or an open file), in the order of the file.
 
     Never raises for a malformed file: what cannot be named is then a field "unread".
-    Raises ``OSError`` if it cannot be opened.
+    Raises ``OSError`` if it cannot be opened, ``FormatError`` if it is a pipe or a device.
     """
     return parse(source)[0]
 
@@ -157,9 +157,9 @@ def load(source: Source) -> np.ndarray:
     if isinstance(source, bytes | bytearray | memoryview):
         return np.frombuffer(bytes(source), np.uint8)
     path = _path_of(source)
-    if os.path.getsize(path) > IN_MEMORY:
-        return np.memmap(path, np.uint8, "r")
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > IN_MEMORY:
+            return np.memmap(file, np.uint8, "r").view(np.ndarray)
         return np.frombuffer(file.read(), np.uint8)
 
 

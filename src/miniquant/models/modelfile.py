@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import FormatError, MiniquantError
+from ..core.reading import open_regular
 from ..formats.bump import BumpFile, open_bump
 from ..formats.gguf_lite.file import GGUFLite, open_gguf_lite
 
@@ -59,7 +60,7 @@ def open_any(path: str | os.PathLike[str]) -> GGUFLite | GGUFFile | BumpFile:
 
     Raises ``FormatError`` for a malformed file or another format, ``OSError`` for one that cannot be opened.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         magic = file.read(4)
     if magic == b"TFLG":
         return open_gguf_lite(path)

@@ -19,6 +19,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from miniquant import cli
 from miniquant.core.errors import FormatError
 from miniquant.formats.gguf import read_gguf
+from miniquant.inspect import output
 from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.huggingface.config import HARMLESS, Config
 from miniquant.models.huggingface.convert import ARCHITECTURES, convert_folder, read_recipe
@@ -305,7 +306,7 @@ def test_a_bar_appears_after_a_second_on_a_terminal_and_nowhere_else(monkeypatch
         console = real(force_terminal=terminal, file=io.StringIO())
         monkeypatch.setattr(rich.console, "Console", lambda stderr, console=console: console)
         monkeypatch.setattr(rich.progress.Progress, "start", lambda self: drawn.append(self))
-        with cli._late_bar("converting") as advance:
+        with output.late_bar("converting") as advance:
             advance(1, 4)  # one second in
             assert not drawn
             advance(2, 4)
