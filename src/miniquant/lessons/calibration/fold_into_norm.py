@@ -1,5 +1,120 @@
-"""The exercise ``fold_into_norm``."""
+"""A scale moves from a norm into the next layer."""
 
-from .fold import FOLD_INTO_NORM as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+import numpy as np
+
+from ...lab import Exercise, Mistake, edit
+
+
+def fold_into_norm(gain, bias, weight, scale):
+    """Move a scale from the activations into the weights.
+
+    gain, bias, scale: (in,) float32; weight: (out, in) float32   ->   gain, bias and weight, changed: what the norm
+    gives is divided by the scale, and what the next layer computes stays the same
+    """
+    return gain / scale, bias / scale, weight * scale
+
+
+def oracle(gain, bias, weight, scale):
+    """One number at a time."""
+    s = scale.tolist()
+    rows = [[x * s[c] for c, x in enumerate(row)] for row in weight.tolist()]
+    return (
+        np.array([g / x for g, x in zip(gain, s)], np.float32),
+        np.array([b / x for b, x in zip(bias, s)], np.float32),
+        np.float32(rows),
+    )
+
+
+def cases(random):
+    """Numbers that can be worked by hand, zeros, then random layers."""
+
+    def drawn(out, width):
+        parts = random.normal(1, 0.2, width), random.normal(0, 1, width), random.normal(0, 1, (out, width))
+        return (*(part.astype(np.float32) for part in parts), np.exp(random.normal(0, 1, width)).astype(np.float32))
+
+    return [
+        (
+            np.array([3, 1], np.float32),
+            np.array([1, 2], np.float32),
+            np.array([[5, 7], [1, 0]], np.float32),
+            np.array([2, 0.25], np.float32),
+        ),
+        (
+            np.ones(3, np.float32),
+            np.array([0, 6, -6], np.float32),
+            np.eye(3, dtype=np.float32),
+            np.array([1, 2, 4], np.float32),
+        ),
+        drawn(4, 4),
+        drawn(6, 3),
+    ]
+
+
+EXERCISE = Exercise(
+    goal="Divide what a LayerNorm gives by a scale for each channel, and let the next layer's weights make up for it.",
+    minutes=5,
+    difficulty="core",
+    reference=fold_into_norm,
+    oracle=oracle,
+    cases=cases,
+    tolerance=1e-4,
+    hints=(
+        "A LayerNorm gives `gain * x + bias`. All of that must become smaller by the scale, channel by channel.",
+        "The weights are (out, in) and a channel is a column: `weight * scale` multiplies column by column.",
+    ),
+    why="the model computes what it computed before, and the columns that matter are larger now when they are rounded.",
+    mistakes=(
+        Mistake(
+            "the bias folded the wrong way",
+            edit("bias / scale", "bias * scale"),
+            cause="The bias of the norm was multiplied while its gain was divided.",
+            cure="Divide the bias too: the next layer sees gain × x + bias as one number.",
+            see="gain and weight right, the bias too large by the scale twice",
+        ),
+        Mistake(
+            "the bias forgotten",
+            edit("bias / scale", "bias"),
+            cause="The bias of the norm stayed as it was, and the next layer's columns multiply it by the scale.",
+            cure="Divide the bias as you divide the gain.",
+            see="gain and weight right, the bias unchanged",
+        ),
+        Mistake(
+            "rows instead of columns",
+            edit("weight * scale", "weight * scale[:, None]"),
+            cause="`scale[:, None]` multiplies row by row, and a row is an output.",
+            cure="Multiply with `weight * scale`, which goes column by column.",
+            see="the weight wrong, or an error about shapes that do not fit",
+        ),
+        Mistake(
+            "multiplied on both sides",
+            edit("gain / scale, bias / scale", "gain * scale, bias * scale"),
+            cause="Norm and weights were both multiplied, so every product has the scale in it twice.",
+            cure="Divide in the norm, multiply in the weights.",
+            see="the weight right, gain and bias too large",
+        ),
+        Mistake(
+            "divided on both sides",
+            edit("weight * scale", "weight / scale"),
+            cause="Norm and weights were both divided, so nothing makes up for the division.",
+            cure="Multiply the columns.",
+            see="gain and bias right, the weight too small",
+        ),
+        Mistake(
+            "the other way round",
+            edit("gain / scale, bias / scale, weight * scale", "gain * scale, bias * scale, weight / scale"),
+            cause="The model stays the same, but the columns that matter became smaller, so they are rounded more "
+            "coarsely.",
+            cure="Divide in the norm, multiply in the weights.",
+            see="everything the inverse of what is expected",
+        ),
+        Mistake(
+            "the scale applied twice",
+            edit("weight * scale", "weight * scale * scale"),
+            cause="The columns were multiplied by the scale twice, perhaps once for the gain and once for the bias.",
+            cure="Once is enough: gain × x + bias is divided as a whole.",
+            see="gain and bias right, the weight too large",
+        ),
+    ),
+)
