@@ -251,8 +251,8 @@ def test_the_text_of_a_stretch_of_blocks_shows_the_weights_that_lie_in_it(tmp_pa
     w = np.repeat(np.array([[-8.0], [-16.0]], np.float32), 32, 1) * np.tile([1, 0.5], 16)
     write_gguf(path, {"w": (w.astype(np.float32), "Q4_0")}, {})
     data = next(f for f in fields(path) if f.name == "tensor 'w': data")
-    assert data.text(data.start + 18, data.end).startswith("[1, 0] to [1, 31]: -16, -8, -16")
-    assert data.text(data.start, data.start + 1).startswith("[0, 0] to [0, 31]: -8, -4")
+    assert data.text(data.start + 18, data.end).startswith("d, qs of block 1; [1, 0] to [1, 31]: -16, -8, -16")
+    assert data.text(data.start, data.start + 1).startswith("d of block 0; [0, 0] to [0, 31]: -8, -4")
 
 
 def test_the_text_of_a_stretch_of_strings_shows_those_that_lie_in_it(tmp_path):

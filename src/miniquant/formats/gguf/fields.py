@@ -73,9 +73,9 @@ class GGUFField(Field):
         return f"{named + '; ' * bool(named)}{place}: {listed}" + ", …" * ((last - first) * per > shown)
 
     def parts(self, start: int, end: int) -> str:
-        """Which parts of a tensor's blocks lie in the file's bytes ``start`` to ``end``; empty without super-blocks."""
+        """Which parts of a tensor's blocks lie in the file's bytes ``start`` to ``end``; empty without blocks."""
         kind = GGMLType.__members__.get(self.form)
-        if kind not in CODECS or not CODECS[kind].super_block:
+        if kind not in CODECS or kind.block == 1:
             return ""
         first, last = (max(start, self.start) - self.start, min(end, self.end) - self.start)
         found = []

@@ -10,9 +10,15 @@ from importlib import import_module
 from .codec import CODECS, BlockField, Codec, Dot, codec_of
 from .rows import decode, encode
 
-for _module in pkgutil.iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
-for _dtype in sorted(CODECS):  # in the order of ggml's numbers, whatever the files are called
-    CODECS[_dtype] = CODECS.pop(_dtype)
+
+def register_all() -> None:
+    """Import every file of this folder, and put ``CODECS`` in the order of ggml's numbers."""
+    for module in pkgutil.iter_modules(__path__):
+        import_module(f"{__name__}.{module.name}")
+    for dtype in sorted(CODECS):
+        CODECS[dtype] = CODECS.pop(dtype)
+
+
+register_all()
 
 __all__ = ["CODECS", "BlockField", "Codec", "Dot", "codec_of", "decode", "encode"]

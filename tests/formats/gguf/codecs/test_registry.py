@@ -1,0 +1,158 @@
+"""The registry of tensor types: every type says about itself what others need, and a new one is a file."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+
+from miniquant.core.errors import QuantizationError
+from miniquant.formats.gguf import GGMLType, codecs, decode, encode, write_gguf
+from miniquant.formats.gguf.codecs import CODECS, Codec, codec_of
+from miniquant.formats.gguf.codecs.codec import split_fields
+from miniquant.formats.gguf.codecs.q8_k import FIELDS as Q8_K_FIELDS
+from miniquant.formats.gguf.fields import block_fields
+from miniquant.inspect.hexview import hexview, ribbon
+from miniquant.models.file_types import FILE_TYPES
+
+every_codec = pytest.mark.parametrize("codec", CODECS.values(), ids=lambda codec: codec.dtype.name)
+f32 = np.float32
+
+
+def test_the_types_stand_in_the_order_of_ggml_s_numbers():
+    assert list(CODECS) == sorted(CODECS)
+    assert all(codec.dtype is dtype for dtype, codec in CODECS.items())
+
+
+@every_codec
+def test_a_type_stands_in_a_file_of_its_own_name(codec):
+    assert type(codec).__module__ == f"{codecs.__name__}.{codec.dtype.name.lower()}"
+    assert type(codec).__name__ == codec.dtype.name
+
+
+def test_a_file_in_the_folder_is_all_that_a_new_type_needs(tmp_path, monkeypatch):
+    """A package like ours, with ours' modules and one more, which no line names."""
+    (tmp_path / "i8.py").write_text(
+        "from miniquant.formats.gguf.codecs.codec import Codec\n"
+        "from miniquant.formats.gguf.types import GGMLType\n"
+        "class I8(Codec):\n"
+        "    dtype, file_type, description = GGMLType.I8, 99, 'a byte'\n"
+        "    def decode(self, raw, out, scratch):\n"
+        "        out[...] = raw.view('i1')\n"
+    )
+    monkeypatch.setattr(codecs, "__path__", [*codecs.__path__, str(tmp_path)])
+    try:
+        codecs.register_all()
+        assert list(CODECS) == sorted(CODECS)
+        assert decode(np.array([255, 1], np.uint8), "i8").tolist() == [-1, 1]
+    finally:
+        CODECS.pop(GGMLType.I8, None)
+        sys.modules.pop(f"{codecs.__name__}.i8", None)
+
+
+def test_two_codecs_of_one_type_are_a_mistake_of_the_programmer():
+    with pytest.raises(TypeError, match=r"Q8_0 has a codec already: miniquant\.formats\.gguf\.codecs\.q8_0"):
+        type("Again", (Codec,), {"dtype": GGMLType.Q8_0})
+
+
+@every_codec
+@pytest.mark.parametrize("spelling", [str, str.lower])
+def test_a_type_may_be_given_by_its_name(codec, spelling):
+    w = np.random.default_rng(0).standard_normal(256).astype(f32)
+    name = spelling(codec.dtype.name)
+    assert codec_of(name) is codec
+    raw = encode(w, name)
+    assert np.array_equal(raw, encode(w, codec.dtype))
+    assert np.array_equal(decode(raw, name), decode(raw, codec.dtype))
+
+
+@pytest.mark.parametrize("wrong", ["Q9_9", "", "Q4_K_M", "Q8_K", None, 8, 3.5, GGMLType.Q5_0])
+def test_what_is_no_type_with_a_codec_is_refused_with_those_that_there_are(wrong):
+    for call in (lambda: encode(np.zeros(256, f32), wrong), lambda: decode(np.zeros(256, np.uint8), wrong)):
+        with pytest.raises(QuantizationError, match=r"no codec for .* here; there are F32, F16, Q4_0, "):
+            call()
+
+
+# ---- what a type says about itself -----------------------------------------------------------------------------------
+
+
+@every_codec
+def test_the_fields_of_a_block_are_its_bytes_in_order(codec):
+    raw = np.arange(3 * codec.dtype.n_bytes).reshape(3, -1).astype(np.uint8)
+    parts = codec.split(raw)
+    assert list(parts) == [field.name for field in codec.fields]
+    assert np.array_equal(np.concatenate(list(parts.values()), axis=1), raw)
+    assert all(np.shares_memory(part, raw) for part in parts.values())
+    assert {field.category for field in codec.fields} <= {"header", "scales", "values"}
+    assert all((field.text and field.text[0].islower()) or field.text.startswith("byte") for field in codec.fields)
+
+
+def test_the_fields_of_q8_k_which_no_file_holds_are_its_bytes_too():
+    raw = np.arange(2 * 292).reshape(2, -1).astype(np.uint8)
+    assert np.array_equal(np.concatenate(list(split_fields(raw, Q8_K_FIELDS).values()), axis=1), raw)
+
+
+@every_codec
+def test_a_block_s_fields_are_found_where_the_codec_put_them(codec):
+    """The scale is the float16 that the file's field shows; in a block of zeros there is none."""
+    w = np.random.default_rng(4).standard_normal(codec.dtype.block).astype(f32)
+    raw = encode(w, codec.dtype)
+    found = block_fields(raw, codec.dtype)
+    assert [field.name for field in found] == [field.name for field in codec.fields]
+    assert found[-1].end == len(raw) == codec.dtype.n_bytes
+    for field in found:
+        if field.name in ("d", "dmin", "m"):
+            assert field.value == np.frombuffer(raw.tobytes()[field.start : field.end], "<f2")[0] != 0
+
+
+@every_codec
+def test_hexview_names_the_fields_and_the_table_describes_the_type(codec, tmp_path):
+    w = np.random.default_rng(4).standard_normal((2, 256)).astype(f32)
+    write_gguf(tmp_path / "w.gguf", {"w": (w, codec.dtype)}, {})
+    picture = repr(hexview(tmp_path / "w.gguf", 0, 512))
+    if codec.dtype.quantized:
+        for field in codec.fields:
+            assert f"{field.name} of block 0" in picture or f"{field.name}, " in picture
+    assert codec.dtype.name in repr(ribbon(tmp_path / "w.gguf"))
+    assert codec.dtype.name in codec.dtype.description
+    assert not codec.dtype.quantized or codec.description in codec.dtype.description
+
+
+@every_codec
+def test_the_file_type_is_the_official_package_s(codec):
+    name = gguf.LlamaFileType(codec.file_type).name
+    assert name.removeprefix("MOSTLY_").removeprefix("ALL_").removesuffix("_S") == codec.dtype.name
+    assert FILE_TYPES[codec.dtype.name].number == codec.file_type
+
+
+@every_codec
+def test_the_head_beside_a_type_is_no_coarser_and_fits_the_same_rows(codec):
+    head = codec.head or codec.dtype
+    assert head in CODECS
+    assert head.bits_per_weight >= max(6, codec.dtype.bits_per_weight)
+    assert codec.dtype.block % head.block == 0
+
+
+@every_codec
+def test_integers_that_are_put_into_blocks_are_decoded(codec):
+    if codec.levels is None:
+        with pytest.raises(NotImplementedError):
+            codec.put_levels(np.zeros((1, 32), np.int16), np.zeros((1, 18), np.uint8))
+        return
+    low, high = codec.levels
+    q = np.random.default_rng(1).integers(low, high + 1, (5, codec.dtype.block)).astype(np.int16)
+    out = np.zeros((5, codec.dtype.n_bytes), np.uint8)
+    out.view("<f2")[:, 0] = 1
+    codec.put_levels(q, out)
+    assert np.array_equal(decode(out, codec.dtype), q)
+
+
+def test_the_codecs_need_neither_torch_nor_numba():
+    code = "import miniquant.formats.gguf.codecs, sys; assert not {'torch', 'numba', 'llvmlite'} & sys.modules.keys()"
+    source = str(Path(import_module("miniquant").__file__).parents[1])
+    subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": source}, timeout=60)
