@@ -1,4 +1,4 @@
-"""The figures of lab 16: an arena as a staircase, and the memory that a running model takes."""
+"""Figures of a running model: its arena as a staircase, and the memory that it takes."""
 
 from __future__ import annotations
 

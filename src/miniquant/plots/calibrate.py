@@ -1,4 +1,4 @@
-"""Figures of lab 14 and of the page on better four bits: how large channels are, how far to scale, what is real."""
+"""Figures of calibration: how large channels are, how far to scale, which differences are more than chance."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from .style import MARKERS, WIDTH, described, picture
+from .style import DARK, LINES, MARKERS, WIDTH, described, picture
 
-LINES = ("-", "--", ":", "-.")
-_DARK = ("#0072B2", "#D55E00", "#333333", "#009E73")
 Interval = tuple[float, float, float]  # value, low end, high end
 
 
@@ -24,8 +22,8 @@ def channel_sizes(series: Mapping[str, np.ndarray], *, title: str = "") -> Figur
     fig, ax = plt.subplots(figsize=(WIDTH, 3.2))
     for i, (name, sizes) in enumerate(series.items()):
         ranked = np.sort(np.asarray(sizes, np.float64))[::-1]
-        ax.plot(np.arange(1, len(ranked) + 1), ranked, LINES[i % 4], color=_DARK[i % 4], label=name)
-        ax.plot(1, ranked[0], MARKERS[i % 6], color=_DARK[i % 4], clip_on=False)
+        ax.plot(np.arange(1, len(ranked) + 1), ranked, LINES[i % 4], color=DARK[i % 4], label=name)
+        ax.plot(1, ranked[0], MARKERS[i % 6], color=DARK[i % 4], clip_on=False)
     ax.set_yscale("log")
     ax.set_xlabel("channel, the largest first")
     ax.set_ylabel("mean of abs(activation)")
@@ -46,7 +44,7 @@ def error_over_alpha(alphas: Sequence[float], series: Mapping[str, Sequence[floa
     for i, (name, errors) in enumerate(series.items()):
         relative = np.asarray(errors, np.float64) / errors[0]
         best = int(relative.argmin())
-        ax.plot(alphas, relative, LINES[i % 4] + MARKERS[i % 6], color=_DARK[i % 4], markersize=4, label=name)
+        ax.plot(alphas, relative, LINES[i % 4] + MARKERS[i % 6], color=DARK[i % 4], markersize=4, label=name)
         ax.annotate(f"{relative[best]:.2f}", (alphas[best], relative[best]), (0, 6), textcoords="offset points")
         parts.append(f"{name}: at best {relative[best]:.2g} of it, at alpha {alphas[best]:.2g}")
     ax.axhline(1, color="#555555", linewidth=0.8)
@@ -67,7 +65,7 @@ def intervals(rows: Mapping[str, Interval], *, what: str, nothing: float, title:
     fig, ax = plt.subplots(figsize=(WIDTH, 1.0 + 0.3 * len(rows)))
     for i, (value, low, high) in enumerate(rows.values()):
         real = not low <= nothing <= high
-        style = {"color": _DARK[0] if real else "#777777", "capsize": 3}
+        style = {"color": DARK[0] if real else "#777777", "capsize": 3}
         ax.errorbar(value, i, xerr=[[value - low], [high - value]], fmt="o" if real else "D", **style)
     ax.axvline(nothing, color="black", linestyle="--", linewidth=1)
     ax.set_yticks(range(len(rows)), list(rows))

@@ -11,6 +11,7 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle, Wedge
+from matplotlib.ticker import MaxNLocator
 
 from ..formats.gguf_lite.file import GGUFLite
 from ..formats.gguf_lite.sizes import FileSizes, human
@@ -115,6 +116,31 @@ def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | N
     ratios = ", ".join(f"{name} {torch_save / s.total:.2f} times" for name, s in sizes.items())
     needed = f"; required: {bar:g} times" if bar else ""
     return described(fig, f"Files smaller than torch.save's {human(torch_save)}: {ratios}{needed}.")
+
+
+@picture
+def role_bars(roles: Mapping[str, int], *, what: str = "parameters", title: str = "") -> Figure:
+    """How many parameters (or bytes) each role has, the largest on top, with its share.
+
+    roles: {role: number}
+    """
+    order = sorted(roles, key=lambda role: -roles[role])
+    total = sum(roles.values())
+    fig, ax = plt.subplots(figsize=(WIDTH, 1.0 + 0.36 * len(order)))
+    for row, role in enumerate(order):
+        colour, hatch = part_style(role, row)
+        ax.barh(row, roles[role], 0.7, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
+        text = f"{roles[role]:,} ({100 * roles[role] / total:.2g} %)"
+        ax.text(roles[role] + 0.012 * max(roles.values()), row, text, va="center", fontsize=8)
+    ax.set_yticks(range(len(order)), order)
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    ax.set_xlim(0, 1.25 * max(roles.values()))
+    ax.xaxis.set_major_locator(MaxNLocator(5))
+    ax.xaxis.set_major_formatter(lambda x, _: f"{x:,.0f}")
+    ax.set_xlabel(what)
+    ax.set_ylabel("role")
+    listed = ", ".join(f"{role} {roles[role]:,}" for role in order)
+    return described(fig, f"{total:,} {what} by role: {listed}.", title)
 
 
 @picture

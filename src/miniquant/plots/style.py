@@ -12,6 +12,8 @@ from matplotlib.figure import Figure
 
 COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#0072B2", "#D55E00", "#BBBBBB")  # Okabe and Ito
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++", "oo", "--")
+LINES = ("-", "--", ":", "-.")
+DARK = ("#0072B2", "#D55E00", "#333333", "#009E73")  # for lines: dark enough on white
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WIDTH = 7.0  # inches: a page on a phone still shows the labels
 DPI = 110

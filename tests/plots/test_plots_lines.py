@@ -1,11 +1,11 @@
-"""The figures of the first part: closed, labelled, described by what the data say, readable without colour."""
+"""Curves, fitted lines, roles and events: closed, labelled, described by what the data say, readable without colour."""
 
 import matplotlib
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from miniquant.plots import artifact as plots
+from miniquant import plots
 
 EVENTS = [("pickle's protocol 2", 2003.5, "standard library"), ("one", 2020.0, "torch"), ("two", 2023.6, "torch")]
 

@@ -1,0 +1,78 @@
+"""Figures of curves, and of lines that are fitted to points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ..core.arrays import Array
+from .style import DARK, LINES, MARKERS, WIDTH, described, picture
+
+
+@picture
+def curves(
+    series: Mapping[str, tuple[Array, Array]],
+    *,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    title: str = "",
+) -> Figure:
+    """Some curves in one frame, told apart by dash and marker.
+
+    series: {name: (x, y)}, each (n,) and finite; the lowest point of every curve is named in the alt text
+    """
+    fig, ax = plt.subplots(figsize=(WIDTH, 3.6))
+    parts = []
+    for i, (name, points) in enumerate(series.items()):
+        x, y = (np.asarray(values, float).ravel() for values in points)
+        if x.shape != y.shape or not x.size or not (np.isfinite(x).all() and np.isfinite(y).all()):
+            raise ValueError(f"the curve {name!r} needs as many x as y, at least one, and finite ones only")
+        style = {"linestyle": LINES[i % 4], "marker": MARKERS[i % 6], "markevery": max(1, len(x) // 10)}
+        ax.plot(x, y, color=DARK[i % 4], markersize=4.5, label=name, **style)
+        parts.append(f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g} at {x[int(y.argmin())]:.3g}")
+    ax.set_xscale("log" if log_x else "linear")
+    ax.set_yscale("log" if log_y else "linear")
+    whole = all(float(value).is_integer() for points in series.values() for value in np.asarray(points[0]).ravel())
+    if whole and not log_x:  # after the scale, which sets a locator of its own
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.grid()
+    fig.legend(loc="outside lower center", ncols=3)
+    return described(fig, f"{y_label} against {x_label}: {'; '.join(parts)}.", title)
+
+
+@picture
+def fitted_lines(
+    x: Array,
+    y: Array,
+    lines: Mapping[str, tuple[float, float]],
+    *,
+    x_label: str,
+    y_label: str,
+    reach: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Points and the lines that were fitted to them.
+
+    x, y: (n,); lines: {name: (weight, bias)}; reach: how far to the right the lines go, if not to the last point
+    """
+    a, b = np.asarray(x, float).ravel(), np.asarray(y, float).ravel()
+    ends = np.array([0.0, max(float(a.max()), reach or 0.0)])
+    fig, ax = plt.subplots(figsize=(WIDTH, 3.8))
+    ax.plot(a, b, "o", color="black", label="data", zorder=3)
+    for i, (name, (weight, bias)) in enumerate(lines.items()):
+        style = {"color": DARK[i % 4], "linestyle": LINES[i % 4], "marker": MARKERS[(i + 1) % 6], "markersize": 4.5}
+        ax.plot(ends, weight * ends + bias, label=f"{name}: {weight:.2f} · x {bias:+.2f}", **style)
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    ax.grid()
+    fig.legend(loc="outside lower center", ncols=2)
+    listed = "; ".join(f"{name} has slope {w:.2f} and crosses zero at {c:.2f}" for name, (w, c) in lines.items())
+    return described(fig, f"{len(a)} points and {len(lines)} lines: {listed}.", title)

@@ -1,0 +1,33 @@
+"""The figure of benchmarks: rates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+from .style import COLOURS, WIDTH, described, picture
+
+
+@picture
+def throughput_bars(table: Mapping[str, float], *, unit: str = "MB/s", title: str = "") -> Figure:
+    """Benchmarks: a bar for each entry, its value written at the end.
+
+    table: {what was measured: rate in ``unit``}
+    """
+    fig, ax = plt.subplots(figsize=(WIDTH, 0.9 + 0.27 * len(table)))
+    rows = range(len(table))
+    ax.barh(rows, list(table.values()), 0.65, color=COLOURS[0], edgecolor="black", linewidth=0.6)
+    for row, value in zip(rows, table.values()):
+        ax.text(value, row, f" {value:,.0f}" if value >= 100 else f" {value:.3g}", va="center", fontsize=8)
+    ax.set_yticks(rows, list(table))
+    ax.set_ylim(len(table) - 0.5, -0.5)
+    ax.set_xlim(0, 1.15 * max(table.values(), default=1))
+    ax.set_xlabel(unit)
+    ax.grid(axis="x")
+    fastest, slowest = max(table, key=table.get), min(table, key=table.get)
+    alt = (
+        f"{len(table)} rates in {unit}, from {slowest} at {table[slowest]:,.3g} to {fastest} at {table[fastest]:,.3g}."
+    )
+    return described(fig, alt, title)
