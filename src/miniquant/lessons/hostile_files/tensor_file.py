@@ -1,5 +1,162 @@
-"""The exercise ``tensor_file``."""
+"""A name that becomes a file."""
 
-from .text import TENSOR_FILE as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+from ...core.errors import FormatError
+from ...lab import Exercise, Mistake, edit, omit
+
+
+def tensor_file(name, taken):
+    """The file that a tensor is written to.
+
+    name: any text, from the file; taken: a set of the names of the files that exist already, which stays as it is
+    ->   name + ".bin"; or FormatError unless the name is 1 to 64 ASCII letters, digits, ".", "_" and "-", does not begin
+    with ".", and its file is not in taken, not even in other capitals
+    """
+    import re
+
+    if not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name):
+        raise FormatError(f"the name {name!r} cannot be a file's")
+    file = name + ".bin"
+    if file.lower() in {other.lower() for other in taken}:
+        raise FormatError(f"two tensors want the file {file!r}")
+    return file
+
+
+def oracle(name, taken):
+    """Letter by letter."""
+    if len(name) not in range(1, 65) or name[0] == "." or any(letter not in SAFE for letter in name):
+        raise FormatError("not a name for a file")
+    for other in taken:
+        if len(other) == len(name) + 4 and all(a.upper() == b.upper() for a, b in zip(other, name)):
+            raise FormatError("taken")
+    return f"{name}.bin"
+
+
+SAFE = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+
+def cases(random):
+    """Harmless names, names that are not, names that are taken, then random ones."""
+    good = [
+        ("w", set()),
+        ("blk.0.attn_q.weight", {"w.bin"}),
+        ("a-b_c.9", {"a.bin"}),
+        ("n" * 64, set()),
+        ("a..b", set()),
+    ]
+    bad = ["", "../../.profile", "/etc/passwd", "..\\..\\x", "a/../../x", "....//x", ".", "..", ".hidden", "a/b", "C:x"]
+    bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x"]
+    again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"})]
+    drawn = ["".join(SAFE[i] for i in random.integers(0, 52, 12)) for _ in range(3)]
+    return [*good, *((name, set()) for name in bad), *again, *((name, {"w.bin"}) for name in drawn)]
+
+
+EXERCISE = Exercise(
+    goal="Turn a tensor's name into the name of a file, and refuse every name that is not plainly harmless.",
+    minutes=7,
+    difficulty="core",
+    reference=tensor_file,
+    oracle=oracle,
+    cases=cases,
+    hints=(
+        "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no "
+        "`.` in front. `re.fullmatch` looks at the whole name.",
+        '`re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)`; then compare `(name + ".bin").lower()` with the '
+        "files in `taken`, in lower case too: to some systems W and w are the same.",
+    ),
+    why="a list of what is allowed also stops the trick that nobody has thought of yet.",
+    mistakes=(
+        Mistake(
+            "nothing checked",
+            omit("if not re.fullmatch"),
+            cause="The name goes into the path as it is, and `../` in it leaves the folder.",
+            cure="Allow only letters, digits, `.`, `_` and `-`, and no `.` in front.",
+            see="`../../.profile.bin` returned",
+        ),
+        Mistake(
+            "only at the beginning",
+            edit(
+                'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
+                """not name or name.startswith(("../", "..\\\\", "/"))""",
+            ),
+            cause="You looked for `../` at the beginning, and `a/../../x` climbs as well.",
+            cure="List what is allowed; then no slash gets through anywhere.",
+            see="`a/../../x.bin` returned",
+        ),
+        Mistake(
+            "cut out",
+            edit("    file = name", '    file = name.replace("../", "")').omit("if not re.fullmatch"),
+            cause="`../` was cut out, and what remains of `....//x` is `../x`.",
+            cure="Refuse; do not repair.",
+            see="`../x.bin` returned for `....//x`",
+        ),
+        Mistake(
+            "only slashes",
+            edit(
+                'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
+                """not name or "/" in name or name.startswith(".")""",
+            ),
+            cause="You refused `/`, and on Windows `\\` separates folders and `C:` names a disk.",
+            cure="List what is allowed instead of what is not.",
+            see="`..\\..\\x` or control characters accepted",
+        ),
+        Mistake(
+            "only separators",
+            edit(
+                'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
+                r"""not name or name.startswith(".") or re.search(r"[/\\:]", name)""",
+            ),
+            cause="Slashes are gone, and control characters are still there: a terminal obeys them when it lists the "
+            "folder.",
+            cure="List what is allowed instead of what is not.",
+            see="a name with `\\x1b` or `\\n` accepted",
+        ),
+        Mistake(
+            "letters of every alphabet",
+            edit(
+                'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
+                r"""not re.fullmatch(r"[\w-][\w.-]{0,63}", name)""",
+            ),
+            cause="`\\w` means the letters of every alphabet, and systems do not agree on how a file's name writes "
+            "them.",
+            cure="Spell the class out: `[0-9A-Za-z_-]`.",
+            see="`größe.bin` returned",
+        ),
+        Mistake(
+            "a newline at the end",
+            edit('re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}"', 're.match(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}$"'),
+            cause="`$` also matches in front of a newline at the very end.",
+            cure="Use `re.fullmatch`.",
+            see="a name that ends in a newline accepted",
+        ),
+        Mistake(
+            "a dot in front",
+            edit("[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", "[0-9A-Za-z._-]{1,64}"),
+            cause="A name may begin with a dot here: such a file is hidden, and `..` is the folder above.",
+            cure="Leave the dot out of the class for the first letter.",
+            see="`.hidden.bin` returned",
+        ),
+        Mistake(
+            "no limit to its length",
+            edit("{0,63}", "*"),
+            cause="A name may be as long as it likes, and file systems end at about 255 bytes.",
+            cure="Allow 64 characters at most.",
+            see="a name of 65 characters accepted",
+        ),
+        Mistake(
+            "equal names forgotten",
+            omit("if file.lower()"),
+            cause="Two tensors of one name are written to one file, and the first of them is gone.",
+            cure="Refuse a file that is in `taken`.",
+            see="`w.bin` returned twice",
+        ),
+        Mistake(
+            "capitals forgotten",
+            edit("file.lower() in {other.lower() for other in taken}", "file in taken"),
+            cause="`W.bin` and `w.bin` are one file on Windows and on most Macs.",
+            cure="Compare in lower case.",
+            see="`W.bin` returned beside `w.bin`",
+        ),
+    ),
+)
