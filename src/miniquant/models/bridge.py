@@ -20,6 +20,7 @@ from torch import nn
 from ..core.arrays import to_numpy
 from ..core.errors import FormatError, SchemeError
 from ..formats.gguf import GGMLType, RawTensor, write_gguf
+from ..formats.gguf.codecs import codec_of
 from ..formats.gguf.grids import encode_grid
 from ..quantization.grids import Grid, GridRule, QuantizedMatrix
 from ..quantization.spec import Dtype, QScheme, QuantizationSpec, ScaleType, differences
@@ -84,7 +85,7 @@ def encode_quantized(quantized: QuantizedMatrix, kind: GGMLType) -> np.ndarray:
     """
     q, grid = quantized
     middle = (grid.high + 1) // 2
-    if kind != GGMLType.Q4_1 and grid.low == 0 and np.array_equal(grid.minimum, -middle * grid.scale):
+    if not codec_of(kind).has_min and grid.low == 0 and np.array_equal(grid.minimum, -middle * grid.scale):
         q = q.astype(np.int16) - middle
         grid = Grid.symmetric(grid.scale, -middle, grid.high - middle)
     return encode_grid(q, grid, kind)

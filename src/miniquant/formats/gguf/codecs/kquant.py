@@ -17,7 +17,7 @@ import numpy as np
 from ....quantization.packing import pack_scales_and_mins, unpack_scales_and_mins
 from ..types import GGMLType
 from .codec import BlockField, Codec
-from .search import Search, search_scale_and_min, steps
+from .search import SMALLEST, Search, search_scale_and_min, steps
 
 PIECE = 128  # super-blocks encoded at once: what the search touches fits a core's cache
 f32 = np.float32
@@ -144,6 +144,36 @@ def absolute_importance(x: np.ndarray) -> np.ndarray:
 def spread_importance(x: np.ndarray) -> np.ndarray:
     """A weight counts as much as its magnitude plus the root mean square of its sub-block: none counts little."""
     return np.sqrt(np.add.reduce(x * x, axis=0) / f32(len(x))) + np.abs(x)
+
+
+# ---- encoding around zero --------------------------------------------------------------------------------------------
+
+
+class SignedFit(NamedTuple):
+    """Super-blocks without mins as integers."""
+
+    q: np.ndarray  # (blocks, 256) uint8, counted from 0
+    scales: np.ndarray  # (blocks, sub-blocks) float32, integers with a sign
+    d: np.ndarray  # (blocks, 1) float32
+    zero: np.ndarray  # (blocks,) bool: no sub-block has a scale above ``SMALLEST``
+
+
+def fit_scales(
+    w: np.ndarray, *, size: int, bottom: int, scale_bottom: int, search: Callable[[np.ndarray], Search]
+) -> SignedFit:
+    """A scale for every sub-block, then an integer for it, then the weights rounded to those.
+
+    w: (blocks, 256) float32
+    size: weights in a sub-block; bottom: the smallest integer of a weight; scale_bottom: that of a scale
+    search: (size, sub-blocks) float32 -> the scales
+    """
+    x = sub_blocks(w, size)  # (size, sub-blocks of all)
+    found = search(x)
+    numbers = found.scale.reshape(len(w), -1)
+    scales, d = signed_integers(numbers, scale_bottom)
+    step = (as_float16(d) * scales).reshape(-1)
+    q = integers_of_weights(np.rint(x / step), found, step, bottom, -bottom - 1)
+    return SignedFit(q, scales, d, np.abs(numbers).max(axis=1) < SMALLEST)
 
 
 # ---- what all five encoders use --------------------------------------------------------------------------------------

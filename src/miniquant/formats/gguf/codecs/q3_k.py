@@ -7,20 +7,7 @@ import numpy as np
 from ....quantization.packing import pack_runs, pack_scales, unpack_runs, unpack_scales
 from ..types import GGMLType
 from .codec import BlockField
-from .kquant import (
-    QS,
-    SCALES,
-    D,
-    KQuant,
-    as_float16,
-    f32,
-    float16_bytes,
-    integers_of_weights,
-    number,
-    scale_weights,
-    signed_integers,
-    sub_blocks,
-)
+from .kquant import QS, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights
 from .search import search_scale_of_3_bits
 
 HMASK = BlockField("hmask", 32, "values", "the highest bit of the weights' integers")
@@ -41,17 +28,13 @@ class Q3_K(KQuant):
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
         """Scales by search."""
-        x = sub_blocks(w, self.sub_block)
-        found = search_scale_of_3_bits(x)
-        scales, d = signed_integers(found.scale.reshape(len(w), -1), -32)
-        step = (as_float16(d) * scales).reshape(-1)
-        q = integers_of_weights(np.rint(x / step), found, step, -4, 3)
+        fit = fit_scales(w, size=self.sub_block, bottom=-4, scale_bottom=-32, search=search_scale_of_3_bits)
         p = self.split(out)
-        p["hmask"][...] = pack_runs(q >> 2, 1, 32)
-        p["qs"][...] = pack_runs(q & 3, 2, 32)
-        p["scales"][...] = pack_scales((scales + f32(32)).astype(np.uint8))
-        p["scales"][d[:, 0] == 0] = 0
-        p["d"][...] = float16_bytes(d)
+        p["hmask"][...] = pack_runs(fit.q >> 2, 1, 32)
+        p["qs"][...] = pack_runs(fit.q & 3, 2, 32)
+        p["scales"][...] = pack_scales((fit.scales + f32(32)).astype(np.uint8))
+        p["scales"][fit.d[:, 0] == 0] = 0
+        p["d"][...] = float16_bytes(fit.d)
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × (scale - 32) × (q - 4)."""

@@ -8,21 +8,8 @@ from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
 from .codec import BlockField, Dot
 from .common import i32, scale_at
-from .kquant import (
-    QH,
-    SCALES,
-    D,
-    KQuant,
-    as_float16,
-    f32,
-    float16_bytes,
-    integers_of_weights,
-    number,
-    scale_weights,
-    signed_integers,
-    sub_blocks,
-)
-from .search import SMALLEST, search_scale
+from .kquant import QH, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights
+from .search import search_scale
 
 QL = BlockField("ql", 128, "values", "the lower four bits of the weights' integers")
 
@@ -73,18 +60,13 @@ class Q6_K(KQuant):
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
         """Scales by search."""
-        x = sub_blocks(w, self.sub_block)
-        found = search_scale(x, 32)
-        numbers = found.scale.reshape(len(w), -1)
-        scales, d = signed_integers(numbers, -128)
-        step = (as_float16(d) * scales).reshape(-1)
-        q = integers_of_weights(np.rint(x / step), found, step, -32, 31)
+        fit = fit_scales(w, size=self.sub_block, bottom=-32, scale_bottom=-128, search=lambda x: search_scale(x, 32))
         p = self.split(out)
-        p["ql"][...] = pack_runs(q & 15, 4, 64)
-        p["qh"][...] = pack_runs(q >> 4, 2, 32)
-        p["scales"][...] = scales.astype(np.int8).view(np.uint8)
-        p["d"][...] = float16_bytes(d)
-        out[np.abs(numbers).max(axis=1) < SMALLEST] = 0
+        p["ql"][...] = pack_runs(fit.q & 15, 4, 64)
+        p["qh"][...] = pack_runs(fit.q >> 4, 2, 32)
+        p["scales"][...] = fit.scales.astype(np.int8).view(np.uint8)
+        p["d"][...] = float16_bytes(fit.d)
+        out[fit.zero] = 0
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × scale × (q - 32)."""
