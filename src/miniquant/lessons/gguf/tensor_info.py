@@ -1,5 +1,151 @@
-"""The exercise ``tensor_info``."""
+"""The info of one tensor."""
 
-from .tensors import TENSOR_INFO as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+import struct
+
+from ...lab import Exercise, Mistake, edit
+from ...lab.compare import one_after_another
+from ..shared.by_hand import by_digits
+from .gguf_string import gguf_string
+
+
+def tensor_info(name, shape, type_code, offset):
+    """The info of one tensor.
+
+    name: text, shape: tuple in PyTorch's order, type_code: ggml's number, offset: integer   ->   bytes: the name as a
+    string, n_dims u32, each dim u64 with the last of shape first, type u32, offset u64
+    """
+    dims = shape[::-1]
+    out = gguf_string(name) + struct.pack(f"<I{len(dims)}Q", len(dims), *dims)
+    return out + struct.pack("<IQ", type_code, offset)
+
+
+def oracle(name, shape, type_code, offset):
+    """Each number taken apart digit by digit, the dims from the last to the first."""
+    text = bytes(name, "utf-8")
+    parts = [by_digits(len(text), 8), text, by_digits(len(shape), 4)]
+    for index in range(len(shape) - 1, -1, -1):
+        parts.append(by_digits(shape[index], 8))
+    return b"".join([*parts, by_digits(type_code, 4), by_digits(offset, 8)])
+
+
+def fields(name, shape, type_code, offset):
+    """The fields of one info, in order."""
+    sizes = [("the name's length", 8), ("the name", len(name.encode())), ("n_dims", 4)]
+    sizes += [(f"dims[{i}]", 8) for i in range(len(shape))] + [("the type", 4), ("the offset", 8)]
+    return one_after_another(sizes)
+
+
+def cases(random):
+    """Two dims, one, none and three, a name of more bytes than letters, a large offset, then random ones."""
+    made = [
+        ("w", (2, 3), 0, 32),
+        ("b", (3,), 0, 0),
+        ("größe", (2, 64), 8, 96),
+        ("blk.0.ffn_up.weight", (1024, 256), 2, 0x0102030420),
+        ("s", (), 0, 64),
+        ("cube", (2, 3, 5), 1, 128),
+    ]
+    drawn = random.integers(1, 2**20, (3, 3)).tolist()
+    return [*made, *((f"blk.{i}.weight", (a, b), (0, 2, 8)[i % 3], c * 32) for i, (a, b, c) in enumerate(drawn))]
+
+
+EXERCISE = Exercise(
+    goal="Describe one tensor as GGUF does: its name, its dims with the width first, its type, its offset.",
+    minutes=5,
+    difficulty="core",
+    reference=tensor_info,
+    oracle=oracle,
+    cases=cases,
+    fields=fields,
+    hints=(
+        "Begin with `gguf_string(name)`. The other numbers are u32 for n_dims and the type, u64 for the dims and the offset.",
+        '`dims = shape[::-1]`, then `struct.pack(f"<I{len(dims)}Q", len(dims), *dims)`, then `struct.pack("<IQ", type_code, offset)`.',
+    ),
+    why="ggml counts dims from the inside out, and a file that does not is read as another matrix.",
+    mistakes=(
+        Mistake(
+            "dims not reversed",
+            edit("shape[::-1]", "shape"),
+            cause="The dims are in PyTorch's order, out first, and ggml wants the width of a row first.",
+            cure="Write `shape[::-1]`.",
+            see="dims[0] and dims[1] exchanged",
+        ),
+        Mistake(
+            "a descriptor of GGUF-lite",
+            edit("shape[::-1]", "shape")
+            .edit("gguf_string(name)", 'struct.pack("<H", len(name.encode())) + name.encode()')
+            .edit("<I{len(dims)}Q", "<B{len(dims)}I")
+            .edit("<IQ", "<BQ"),
+            cause="Every field has the size that it has in GGUF-lite.",
+            cure="Go through the table row by row: u64 length, u32 n_dims, u64 dims reversed, u32 type, u64 offset.",
+            see="the name begins at byte 2",
+        ),
+        Mistake(
+            "32-bit dims",
+            edit("<I{len(dims)}Q", "<I{len(dims)}I"),
+            cause="Each dim takes four bytes, as in GGUF-lite, and here eight.",
+            cure="Pack the dims as `Q`.",
+            see="four bytes too few for each dim",
+        ),
+        Mistake(
+            "n_dims in one byte",
+            edit("<I{", "<B{"),
+            cause="The number of dims takes one byte, as in GGUF-lite, and here four.",
+            cure="Pack n_dims as `I`.",
+            see="the first dim three bytes early",
+        ),
+        Mistake(
+            "n_dims in eight bytes",
+            edit("<I{", "<Q{"),
+            cause="The number of dims takes eight bytes, as the dims do, and here four.",
+            cure="Pack n_dims as `I`.",
+            see="the first dim four bytes late",
+        ),
+        Mistake(
+            "the type in one byte",
+            edit("<IQ", "<BQ"),
+            cause="The type takes one byte, as in GGUF-lite, and here four.",
+            cure="Pack the type as `I`.",
+            see="three bytes too few before the offset",
+        ),
+        Mistake(
+            "four dims always",
+            edit("shape[::-1]", "(*shape[::-1], 1, 1, 1, 1)[:4]"),
+            cause="The dims were filled up with ones to four, as ggml does in memory, and a file holds as many as there are.",
+            cure="Write the dims of the tensor and no more.",
+            see="n_dims 4, and ones after the dims",
+        ),
+        Mistake(
+            "the length counts characters",
+            edit("gguf_string(name)", 'struct.pack("<Q", len(name)) + name.encode()'),
+            cause="The length counts the characters of the name, and a reader needs its bytes.",
+            cure="Write the name with `gguf_string`.",
+            see="ASCII names right, and a name with an accent too short",
+        ),
+        Mistake(
+            "offset before type",
+            edit('"<IQ", type_code, offset', '"<QI", offset, type_code'),
+            cause="The last two fields are exchanged.",
+            cure="Write the type first and the offset last.",
+            see="the type in the last bytes",
+        ),
+        Mistake(
+            "32-bit offset",
+            edit("<IQ", "<II"),
+            cause="The offset was packed as `I`, and a file may be larger than four gigabytes.",
+            cure="Pack the offset as `Q`.",
+            see="four bytes too few at the end",
+        ),
+        Mistake(
+            "big-endian",
+            edit("gguf_string(name)", 'struct.pack(">Q", len(name.encode())) + name.encode()')
+            .edit("<I{", ">I{")
+            .edit("<IQ", ">IQ"),
+            cause="The most significant byte came first.",
+            cure="Begin every format with `<`.",
+            see="zeros before every number",
+        ),
+    ),
+)
