@@ -25,10 +25,12 @@ from miniquant.lessons.pickle.harmless_payload import harmless_payload
 from miniquant.lessons.pickle.load_restricted import load_restricted
 from miniquant.lessons.pickle.run_pickle import run_pickle
 from miniquant.lessons.pickle.toys import operations
-from miniquant.lessons.safetensors.checkpoint import flatten_optimizer
-from miniquant.lessons.safetensors.ggml import ggml_hparams
-from miniquant.lessons.safetensors.reader import check_layout, read_safetensors_head
-from miniquant.lessons.safetensors.writer import ITEM, safetensors_head, tensor_entries
+from miniquant.lessons.safetensors.check_layout import check_layout
+from miniquant.lessons.safetensors.flatten_optimizer import flatten_optimizer
+from miniquant.lessons.safetensors.ggml_hparams import ggml_hparams
+from miniquant.lessons.safetensors.read_safetensors_head import read_safetensors_head
+from miniquant.lessons.safetensors.safetensors_head import safetensors_head
+from miniquant.lessons.safetensors.tensor_entries import ITEM, tensor_entries
 from miniquant.lessons.what_a_model_is.gradient_descent import gradient_descent
 from miniquant.lessons.what_a_model_is.gradients import gradients
 from miniquant.lessons.what_a_model_is.rmse import rmse
