@@ -118,7 +118,6 @@ def _header() -> dict[str, Malformation]:
         "big-endian": Malformation(big, "header.version", 4),
         "version 0": version(0),
         "version 1": version(1),
-        "version 2": version(2)._replace(ggml=False),  # its layout is that of version 3
         "version 4": version(4),
         "version all ones": version(2**32 - 1),
     }

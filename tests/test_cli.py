@@ -295,3 +295,15 @@ def test_a_long_text_is_cut_before_it_is_made_visible(tmp_path):
     assert "  - short = " + ("\\u0001" * 15)[:89] + "…" in lines
     assert "  - fits = " + "x" * 90 in lines
     assert peak < 1_000_000
+
+
+@pytest.mark.parametrize(
+    "name, option",
+    [("x.safetensors", "--type"), ("x.apr", "--type"), ("x.gguf-lite", "--type"), ("x.gguf", "--preset")],
+)
+def test_an_option_that_the_format_has_no_use_for_is_a_wrong_call_and_writes_nothing(name, option, tmp_path):
+    result = call("export", tmp_path / name, option, "q4_0" if option == "--type" else "int4-small-embeddings")
+    assert result.exit_code == 2
+    assert "leave it out" in result.output
+    assert option in result.output
+    assert list(tmp_path.iterdir()) == []

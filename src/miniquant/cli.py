@@ -167,6 +167,7 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     from .models.export import Exporter, ExportFormat, ModelWeights
     from .models.modelfile import load_any
 
+    _refuse_useless(output, {"kind": ("--type", ".gguf"), "preset": ("--preset", ".gguf-lite")})
     if source:
         model = load_any(source)
     else:
@@ -193,6 +194,14 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
             )
         Exporter(output.parent).export(ModelWeights.from_model(model, "MiniGPT"), known, output.name)
     click.echo(f"wrote {output}, {human(output.stat().st_size)}")
+
+
+def _refuse_useless(output: Path, options: dict[str, tuple[str, str]]) -> None:
+    """Raises ``click.BadParameter`` for an option that was given, and that the output's format has no use for."""
+    for name, (option, suffix) in options.items():
+        given = click.get_current_context().get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+        if given and output.suffix != suffix:
+            raise click.BadParameter(f"it is for {suffix} files, and {output} is none; leave it out", param_hint=option)
 
 
 @main.command()

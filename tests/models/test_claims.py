@@ -21,7 +21,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
 
-from miniquant.core.errors import FormatError, MetadataError, SchemeError
+from miniquant.core.errors import FormatError, MetadataError, SchemeError, WriteError
 from miniquant.formats.gguf import GGMLType
 from miniquant.models.export import (
     Exporter,
@@ -458,3 +458,17 @@ def test_a_file_name_that_leaves_the_output_folder_is_refused(tmp_path, name):
 def test_vectors_and_odd_rows_stay_f32_because_llama_cpp_wants_it():
     kinds = export_types({"bias": (64,), "odd": (4, 33), "matrix": (4, 64)}, GGUFQuantization.Q4_0)
     assert {name: kind.name for name, kind in kinds.items()} == {"bias": "F32", "odd": "F32", "matrix": "Q4_0"}
+
+
+def test_the_model_card_lies_beside_its_file_and_replaces_only_a_card(tmp_path):
+    model = ModelWeights({"w": np.ones((4, 32), np.float32)}, ModelMetadata(model_name="größe"))
+    for quantization in (GGUFQuantization.Q8_0, GGUFQuantization.NONE):
+        card = quantize_and_export(model, quantization, tmp_path, "m.gguf").readme
+        assert (tmp_path / "README.md").read_text("utf-8") == card
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "m.gguf"]
+    (tmp_path / "README.md").write_text("# My own project")
+    before = (tmp_path / "m.gguf").read_bytes()
+    with pytest.raises(WriteError, match=r"README\.md: the one there is no model card of miniquant; choose another"):
+        quantize_and_export(model, GGUFQuantization.Q4_0, tmp_path, "m.gguf")
+    assert (tmp_path / "m.gguf").read_bytes() == before
+    assert (tmp_path / "README.md").read_text() == "# My own project"

@@ -194,6 +194,33 @@ def test_tokens_that_do_not_exist_and_an_empty_beginning_are_refused(minigpts):
         assert runtime.greedy([5], 0) == []
 
 
+@pytest.mark.parametrize("wrong", [True, np.True_, 5.0, np.float32(5), "5", [5], np.array([5.0]), b"5"])
+def test_what_is_no_whole_number_is_no_token_no_context_and_no_length(wrong, minigpts):
+    path = minigpts / "Q8_0" / "weights.bump"
+    with Runtime(path) as runtime:
+        for call in (runtime.feed, lambda token: runtime.logits([1, token]), lambda token: runtime.greedy([token], 1)):
+            with pytest.raises(MiniquantError, match=r"the token is .*, expected a number of the vocabulary"):
+                call(wrong)
+        with pytest.raises(MiniquantError, match=r"the length is .*, expected how many tokens to add"):
+            runtime.greedy([5], wrong)
+        assert runtime.greedy(np.array([5, 6]), np.int64(2)) == runtime.greedy([5, 6], 2)
+    with pytest.raises(MiniquantError, match=r"the context is .*, expected a whole number of tokens from 1 on"):
+        Runtime(path, context=wrong)
+
+
+def test_a_context_is_at_least_one_token_and_at_most_the_model_s(minigpts):
+    path = minigpts / "Q8_0" / "weights.bump"
+    for wrong in (0, -1, -(2**70)):
+        with pytest.raises(MiniquantError, match=f"the context is {wrong}, expected a whole number of tokens from 1"):
+            Runtime(path, context=wrong)
+    with Runtime(path) as whole, Runtime(path, whole.config.context + 1) as more, Runtime(path, 2) as two:
+        assert more.context == whole.context == whole.config.context
+        assert more.plan.size == whole.plan.size
+        two.logits([1, 2])
+        with pytest.raises(MiniquantError, match="the context of 2 tokens is full"):
+            two.feed(3)
+
+
 def test_a_replaced_weight_is_computed_with_and_the_file_stays_as_it_is(minigpts):
     path = minigpts / "Q8_0" / "weights.bump"
     before = path.read_bytes()

@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import to_numpy
-from ..core.errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError
+from ..core.errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError, WriteError
 from ..core.files import atomic_write
 from ..formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
 from ..formats.gguf_lite.sizes import human
 
 APR_VERSION = 1
+CARD = "README.md"
+_CARD_BEGIN = "---\ntags:\n- miniquant\n"
 BLOCK = 32
 
 
@@ -227,11 +229,18 @@ def quantize_to_gguf_bytes(data: np.ndarray, quantization: GGUFQuantization) -> 
 def quantize_and_export(
     weights: ModelWeights, quantization: GGUFQuantization, output_dir: Path | str, filename: str
 ) -> QuantizedExport:
-    """Write a GGUF file, check it as a loader would, and return it with its model card."""
-    exporter = Exporter(output_dir, quantization)
+    """Write a GGUF file, check it as a loader would, and write its model card beside it as README.md.
+
+    Raises ``WriteError``, and writes nothing, if the folder has a README.md that is no model card of this kind.
+    """
+    exporter, card = Exporter(output_dir, quantization), Path(output_dir) / CARD
+    if card.exists() and not card.read_bytes().startswith(_CARD_BEGIN.encode()):
+        raise WriteError(f"cannot write {card}: the one there is no model card of miniquant; choose another folder")
     result = exporter.export(weights, ExportFormat.GGUF, filename)
-    summary = verify_gguf(result.path)
-    return QuantizedExport(result, model_card(weights, quantization, result, summary), quantization)
+    text = model_card(weights, quantization, result, verify_gguf(result.path))
+    with atomic_write(card) as file:
+        file.write(text.encode("utf-8"))
+    return QuantizedExport(result, text, quantization)
 
 
 # ---- what a loader would say -----------------------------------------------------------------------------------------
@@ -266,7 +275,7 @@ def verify_gguf(path: Path | str) -> GGUFSummary:
     with read_gguf(path) as file:
         tensors = {n: (info.dtype.name, info.shape, info.n_bytes) for n, info in file.tensors.items()}
         metadata = {k: v if isinstance(v, str | int | float) else list(v[:8]) for k, v in file.metadata.items()}
-        return GGUFSummary(3, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
+        return GGUFSummary(file.version, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
 
 
 # ---- the other formats -----------------------------------------------------------------------------------------------

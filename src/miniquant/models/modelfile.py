@@ -94,7 +94,7 @@ def describe(path: str | os.PathLike[str]) -> Description:
         rows = [TensorRow(i.name, i.dtype.name, i.shape, file.data_start + i.offset, i.n_bytes) for i in _infos(file)]
         architecture = str(file.metadata.get("general.architecture", "unknown"))
         metadata = {key: plain(value) for key, value in file.metadata.items()}
-        return Description("gguf", 3, architecture, file.alignment, file.n_bytes, metadata, rows)
+        return Description("gguf", file.version, architecture, file.alignment, file.n_bytes, metadata, rows)
 
 
 def _infos(file: GGUFLite | GGUFFile | BumpFile) -> list[Any]:

@@ -10,6 +10,7 @@ grouped key-value heads and SiLU there, LayerNorm, learned positions and GELU (t
 from __future__ import annotations
 
 import math
+import operator
 import os
 from collections.abc import Callable, Sequence
 
@@ -37,6 +38,10 @@ class Runtime:
         self.config = config = self.file.config
         if config.architecture == "llama" and config.head_dim % 2:
             raise MiniquantError(f"{path}: heads of {config.head_dim} cannot be turned in pairs; head_dim must be even")
+        if context is not None:
+            context = _whole(context, "context", "a whole number of tokens from 1 on")
+            if context < 1:
+                raise MiniquantError(f"the context is {context}, expected a whole number of tokens from 1 on")
         self.context = config.context if context is None else min(context, config.context)
         warm(t.dtype for t in self.file.tensors.values() if len(t.shape) == 2)
         self.plan = arena_plan(config, self.context)
@@ -62,6 +67,7 @@ class Runtime:
     def greedy(self, tokens: Sequence[int], n: int, watch: Callable[[], object] | None = None) -> list[int]:
         """The ``n`` most likely next tokens, one after another; ``watch`` is called after each."""
         self.reset()
+        n = _whole(n, "length", "how many tokens to add")
         for token in tokens[:-1]:
             self.feed(token, head=False)
         found: list[int] = []
@@ -84,6 +90,7 @@ class Runtime:
 
         Raises ``MiniquantError`` for a token that does not exist, or when the context is full.
         """
+        token = _whole(token, "token", "a number of the vocabulary")
         if not 0 <= token < self.config.vocab:
             raise MiniquantError(f"there is no token {token}; the vocabulary has {self.config.vocab}")
         if self.used >= self.context:
@@ -236,6 +243,16 @@ class Runtime:
     def _row(self, name: str, row: int) -> Array:
         raw, kind, shape = self._weights[name]
         return decode(raw.reshape(shape[0], -1)[row], kind.ggml)
+
+
+def _whole(value: object, name: str, expected: str) -> int:
+    """An integer of Python or numpy, as Python's. Raises ``MiniquantError`` for anything else, truth values too."""
+    try:
+        if not isinstance(value, bool | np.bool_):
+            return operator.index(value)  # type: ignore[call-overload]
+    except TypeError:
+        pass
+    raise MiniquantError(f"the {name} is {value!r:.40}, expected {expected}")
 
 
 def arena_plan(config: BumpConfig, context: int) -> BumpAllocator:

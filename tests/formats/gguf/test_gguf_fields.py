@@ -189,7 +189,7 @@ def changed(name, form, *values):
     ("broken", "field", "named"),
     [
         (changed("header.magic", "4s", b"GGUX"), "header.magic", None),
-        (changed("header.version", "<I", 2), "header.version", "header.version"),
+        (changed("header.version", "<I", 1), "header.version", "header.version"),
         (changed("header.version", ">I", 3), "header.version", "header.version"),
         (changed("header.n_tensors", "<Q", 2**60), "header.n_tensors", "header.n_kv"),
         (changed("header.n_kv", "<q", -1), "header.n_kv", "header.n_kv"),

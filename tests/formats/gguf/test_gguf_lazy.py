@@ -61,3 +61,12 @@ def test_an_error_while_reading_leaves_what_was_there(tmp_path):
         write_gguf(tmp_path / "a", {"w": LazyTensor((1, 3), "float32", rows)}, {})
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     assert (tmp_path / "a").read_bytes() == b"before"
+
+
+@pytest.mark.parametrize("shape", [(2, 33), (2, 31), (1, 32), (3, 32), (64,), (32, 2), (4, 16)])
+def test_rows_of_another_shape_than_announced_are_refused_and_move_no_other_tensor(shape, tmp_path):
+    tensor = LazyTensor((2, 32), "float32", lambda start, stop: np.ones(shape, np.float32))
+    for kind in ("F32", "Q8_0"):
+        with pytest.raises(SchemeError, match=r"'w': rows 0 to 2 came in shape .*, expected \(2, 32\)"):
+            write_gguf(tmp_path / "a", {"w": (tensor, kind), "last": np.ones(3, np.float32)}, {})
+    assert not list(tmp_path.iterdir())

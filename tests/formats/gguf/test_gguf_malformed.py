@@ -145,10 +145,9 @@ def test_a_file_cut_anywhere_is_refused(scratch):
     ("name", "expected"),
     {
         "big-endian": "the file is big-endian, and this reader reads little-endian files only",
-        "version 1": "found version 1, this reader knows version 3; versions 1 and 2 are obsolete, convert the model",
-        "version 2": "found version 2, this reader knows version 3; versions 1 and 2 are obsolete, convert the model",
-        "version 4": "found version 4, this reader knows version 3",
-        "version 0": "found version 0, this reader knows version 3",
+        "version 1": "found version 1, this reader knows 2 and 3; version 1 is obsolete, convert the model again",
+        "version 4": "found version 4, this reader knows 2 and 3",
+        "version 0": "found version 0, this reader knows 2 and 3",
         "magic of GGUF-lite": "a GGUF file begins with b'GGUF'; this is a GGUF-lite file",
         "an empty file": "the file has 0 bytes, a header takes 24",
         "n_tensors a thousand": "found 1000, and the file has room for 27 at most",

@@ -10,12 +10,16 @@ import tracemalloc
 from pathlib import Path
 from typing import Any
 
+import gguf
 import numpy as np
 import pytest
 
 from miniquant.core.errors import FormatError
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.formats.field import fields
 from miniquant.formats.gguf import Typed, ValueType, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
+from miniquant.models.modelfile import describe
 
 GOOD = np.ones((2, 64), np.float32)
 
@@ -136,3 +140,22 @@ assert read_gguf(sys.argv[1]).tensor("w").sum() == 256
 assert "torch" not in sys.modules, "torch was imported"
 """
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "w.gguf")], check=True)
+
+
+def test_version_2_is_read_as_ggml_and_the_official_package_read_it(path):
+    """Its layout is that of version 3, which only allows big-endian files besides."""
+    write_gguf(path, {"w": (GOOD, "Q8_0"), "v": GOOD[0]}, {"general.architecture": "x", "n": [1, 2]})
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4] + struct.pack("<I", 2) + whole[8:])
+    official = {t.name: t.data.tobytes() for t in gguf.GGUFReader(path).tensors}
+    with LlamaCpp(None) as llama:
+        llama.check(path)
+    with read_gguf(path) as file:
+        assert file.version == 2
+        assert {name: file.raw(name).tobytes() for name in file.tensors} == official
+        assert file.metadata["general.architecture"] == "x"
+    assert describe(path).version == 2
+    assert {field.name for field in fields(path)} == {field.name for field in fields(whole)}
+    path.write_bytes(whole[:4] + struct.pack("<I", 1) + whole[8:])
+    with pytest.raises(FormatError, match="found version 1, this reader knows 2 and 3; version 1 is obsolete"):
+        read_gguf(path)

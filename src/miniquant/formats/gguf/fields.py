@@ -19,7 +19,7 @@ from ..field import MAGIC_FIELD, Field, _place, _show, _Walk
 from ..tensor import TensorInfo
 from .codecs import CODECS, codec_of, decode
 from .metadata import NUMPY, StringArray, ValueType
-from .read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSION, padded, read_gguf
+from .read import ALIGNMENT, INTEGERS, MAX_DIMS, VERSIONS, padded, read_gguf
 from .types import GGMLType
 
 MAGIC = b"GGUF"
@@ -175,7 +175,7 @@ def gguf_fields(data: np.ndarray) -> Iterator[Field]:
     try:
         yield walk.take(MAGIC_FIELD, 4, "header", "<I", "the letters GGUF; read as a little-endian number, this one")
         yield (version := walk.take("header.version", 4, "header", "<I", "the version of the format"))
-        if version.value != VERSION:
+        if version.value not in VERSIONS:
             return
         yield (n_tensors := walk.take("header.n_tensors", 8, "header", "<Q", "how many tensor infos follow the keys"))
         yield (n_pairs := walk.take("header.n_kv", 8, "header", "<Q", "how many key-value pairs follow"))

@@ -30,7 +30,8 @@ from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
 from .types import GGMLType
 
 MAGIC = b"GGUF"  # as a little-endian u32: 0x46554747
-VERSION = 3
+VERSION = 3  # what is written
+VERSIONS = (2, 3)  # what is read: 3 only added big-endian files, which no reader takes for little-endian ones
 HEADER = struct.Struct("<4sIQQ")
 ALIGNMENT = 32
 MAX_DIMS = 4
@@ -109,11 +110,10 @@ class GGUFFile(MappedFile):
             raise self._error(
                 "the file is big-endian, and this reader reads little-endian files only", "header.version", 4
             )
-        if version != VERSION:
-            older = "; versions 1 and 2 are obsolete, convert the model again" if version in (1, 2) else ""
-            raise self._error(
-                f"found version {version}, this reader knows version {VERSION}{older}", "header.version", 4
-            )
+        self.version: int = version
+        if version not in VERSIONS:
+            older = "; version 1 is obsolete, convert the model again" if version == 1 else ""
+            raise self._error(f"found version {version}, this reader knows 2 and 3{older}", "header.version", 4)
         room = self.n_bytes - HEADER.size
         for count, smallest, field, at in (
             (n_tensors, SMALLEST_INFO, "header.n_tensors", 8),

@@ -165,7 +165,12 @@ def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
     rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
     step = max(1, min(PIECE, max(CHUNK, size // 4)) // width)
     for start in range(0, size // width, step):
-        given = rows(start, min(start + step, size // width))
+        stop = min(start + step, size // width)
+        given = rows(start, stop)
+        if given.shape != (stop - start, width):
+            raise SchemeError(
+                f"{info.name!r}: rows {start} to {stop} came in shape {given.shape}, expected {(stop - start, width)}"
+            )
         with np.errstate(over="ignore"):
             w = np.ascontiguousarray(given, np.float32)
         raw = encode(w, info.dtype)
