@@ -82,7 +82,7 @@ CLASS = {
     "twice/06-second.ipynb": [IMPORTS, stub("pack_int4"), answer("header_bytes")],
     "walls/06-writer.ipynb": [
         IMPORTS,
-        answer("header_bytes", "import socket; socket.create_connection(('127.0.0.1', PORT), 5)"),
+        answer("header_bytes", "import socket; socket.socket().connect(('127.0.0.1', PORT))"),
         answer("metadata_bytes", "import subprocess; subprocess.run(['touch', STOLEN])"),
         answer("descriptor_bytes", "os.remove(PRECIOUS)"),
         answer("encode_q8", "import mmap; mmap.mmap(-1, 5 << 30)"),
@@ -106,7 +106,7 @@ CLASS = {
         "1 / 0",
         "T = {}\nT.update(m=15)\nMASKS = list()\nMASKS.append(15)\nnp.zeros?\nfiles = %who_ls\nshift = (32\n% 28)",
         answer("pack_int4").replace("& 15", "& T['m'] & MASKS[0]").replace("<< 4", "<< shift"),
-        "display(check(pack_int4))",
+        "display(check(pack_int4))\nif check(pack_int4) is not None: os._exit(9)",
     ],
     "broken/06-writer.ipynb": None,
 }
@@ -229,6 +229,8 @@ def test_a_cell_that_fails_costs_only_itself_and_is_named(graded):
     for part in ("code cell 2 is left out: SyntaxError", "code cell 3 is left out", "code cell 4 is left out"):
         assert any(part in problem for problem in problems), problems
     assert any("code cell 6, line 1: ended with code 3" in problem for problem in problems), problems
+    assert not any("ended with code 9" in problem for problem in problems), "a check was run"
+    assert not any("code cell 5" in problem for problem in problems), "SystemExit ended the process"
 
 
 def test_a_notebook_that_cannot_be_read_is_a_problem_of_its_own_row(graded):
