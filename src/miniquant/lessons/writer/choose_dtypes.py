@@ -80,11 +80,13 @@ def cases(random):
     ]
     bad = [
         (layer, {"fc.wieght": "q8_per_channel"}),
+        (layer, {"fc.wieght": "f32"}),
         (layer, {"fc.weight": "q4"}),
         (layer, {"fc.bias": "q8_per_channel"}),
         (toy(ln__weight=(64,)), {"ln.weight": "q4_per_group_64"}),
         (toy(conv__weight=(2, 3, 64)), {"conv.weight": "q8_per_channel"}),
         (wide, {"fc.weight": "q4_per_group_64"}),
+        (toy(fc__weight=(2, 96)), {"fc.weight": "q4_per_group_64"}),
     ]
     names = random.permutation([f"layers.{i}.weight" for i in range(6)]).tolist()
     state = {name: np.zeros((2, 64), np.float32) for name in names}

@@ -29,15 +29,15 @@ def fields(name, dims, dtype, offset):
 
 
 def cases(random):
-    """Matrices, a bias, a scalar, names that need care, offsets of more than 32 and 53 bits, then random ones."""
+    """Matrices, a bias, a scalar, names that need care, lengths and offsets that need the last bit, then random ones."""
     made = [
         ("w", (2, 3), 1, 8),
         ("b", (3,), 0, 0),
         ("s", (), 0, 16),
         ("gröss", (2, 64), 3, 258),
         ("layers.0.mlp.fc1.weight", (1024, 256), 2, 0x0102030405),
-        ("n" * 300, (1, 2, 3, 4), 0, 7),
-        ("last", (2**32 - 1,), 0, 2**53 + 1),
+        ("n" * 40_000, (1, 2, 3, 4), 0, 7),
+        ("last", (2**32 - 1,), 0, 2**63 + 1),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
     return [*made, *((f"layers.{i}.weight", (a, b), i % 4, c * 17) for i, (a, b, c) in enumerate(drawn))]

@@ -53,7 +53,7 @@ def cases(random):
         {"name": "café"},
         {"rule": "w=q*s"},
         {"title": "a tiny model", "layers": 4, "rate": 0.5},
-        {"no text": "", " spaces ": "  stay  ", "carriage return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
+        {"empty": "", " ": " ", " spaces ": "  stay  ", "return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
     ]
     bad = [{"w=q": "s"}, {"": "x"}, {"note": "two\nlines"}, {"two\nlines": "note"}]
     drawn = {f"key{i}": "".join(chr(c) for c in random.integers(97, 123, 6)) for i in range(5)}

@@ -56,7 +56,7 @@ def cases(random):
         ({"a": (4, 64), "b": (4, 64), "c": (4, 64), "d": (1,)}, {"a": 2, "b": 3, "c": 2, "d": 0}),
         ({"scalar": (), "next": (3,), "none": (0,), "last": (1,)}, {"scalar": 0, "next": 1, "none": 0, "last": 0}),
         ({"only": (7,)}, {"only": 0}),
-        ({"conv": (2, 3, 5), "next": (1,)}, {"conv": 0, "next": 0}),
+        ({"conv": (2, 3, 5), "narrow": (3, 10), "last": (1,)}, {"conv": 0, "narrow": 2, "last": 0}),
     ]
     shapes = {f"t{i}": (int(a), 64 * int(b)) for i, (a, b) in enumerate(random.integers(1, 9, (8, 2)))}
     return [*made, (shapes, {name: int(random.integers(0, 4)) for name in shapes})]
