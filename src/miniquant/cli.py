@@ -35,7 +35,7 @@ class _Seconds(click.FloatRange):
         return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
 
 
-SECONDS = _Seconds(1, 24 * 60 * 60)
+SECONDS, MEGABYTES = _Seconds(1, 24 * 60 * 60), click.IntRange(256, 1 << 20)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -302,9 +302,7 @@ def progress() -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
 @click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
-@click.option(
-    "--megabytes", type=click.IntRange(256, 1 << 20), default=4096, show_default=True, help="Memory for one notebook."
-)
+@click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
 def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
     """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb).
 
