@@ -16,7 +16,8 @@ def quantize_per_group(w, group_size):
     """4-bit integers, each group measured with its own scale.
 
     w: (out, in) float32   ->   (q, scale)
-    q: (out, in) int8 in [-7, 7], 0 where the scale is 0; scale: (out, in / group_size) float32, rounded to float16
+    q: (out, in) int8 in [-7, 7]: w / scale in float32, rounded half to even; 0 where the scale is 0
+    scale: (out, in / group_size) float32, rounded to float16
     """
     scale = group_scales(w, group_size)
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[..., None]  # (out, groups, 1)
@@ -58,7 +59,7 @@ EXERCISE = Exercise(
         "Everything is ready: `group_scales`, `group_reshape`, one division, and `ungroup` at the end.",
         "With `groups` of shape (out, groups, group_size), divide by `scale[..., None]`, infinite where the scale is 0; then `np.rint`, `.clip(-7, 7)`, `.astype(np.int8)`, `ungroup`.",
     ),
-    why="fifteen levels for a weight, and the model still works: this is the arithmetic of every 4-bit file.",
+    why="fifteen levels for a weight, and the model still works: this is the arithmetic of a 4-bit file.",
     mistakes=(
         Mistake(
             "scale rounded late",

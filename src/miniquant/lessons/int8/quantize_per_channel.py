@@ -11,7 +11,8 @@ from ..shared.by_hand import integer
 def quantize_per_channel(w, scale):
     """8-bit integers, each row measured with its own scale.
 
-    w: (out, in) float32, scale: (out,) float32   ->   (out, in) int8 in [-127, 127]; 0 where the scale is 0
+    w: (out, in) float32, scale: (out,) float32   ->   (out, in) int8 in [-127, 127]
+    w / scale in float32, rounded half to even; 0 where the scale is 0
     """
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[:, None]  # (out, 1)
     return np.rint(w / divisor).clip(-127, 127).astype(np.int8)

@@ -14,7 +14,8 @@ def quantize_per_tensor(w):
     """8-bit integers and the one scale that brings them back.
 
     w: any shape, float32   ->   (q, scale)
-    q: int8 in [-127, 127], the shape of w; scale: a float32 number, already rounded to float16
+    q: int8 in [-127, 127], the shape of w: w / scale in float32, rounded half to even; 0 where the scale is 0
+    scale: a float32 number, already rounded to float16
     """
     scale = round_scale(absmax_scale(w))
     divisor = scale if scale > 0 else np.float32(np.inf)  # w / inf = 0
