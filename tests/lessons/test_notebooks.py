@@ -34,19 +34,46 @@ def test_every_stored_notebook_is_what_its_source_gives():
     assert tool.differences() == []
 
 
-def test_a_changed_student_notebook_is_noticed(tmp_path, monkeypatch):
-    copy = tmp_path / "notebooks"
-    copy.mkdir()
-    for path in STUDENT:
-        (copy / path.name).write_bytes(path.read_bytes())
-    changed = read(STUDENT[0])
-    changed.cells[0].source += " "
-    nbformat.write(changed, copy / STUDENT[0].name)
-    monkeypatch.setattr(tool, "NOTEBOOKS", copy)
+@pytest.fixture
+def one_lab(tmp_path, monkeypatch):
+    """A checkout with lab 00 alone, and the tool at work there."""
+    for folder in ("solutions", "notebooks"):
+        (tmp_path / folder).mkdir()
+        name = SOLVED[0].name
+        (tmp_path / folder / name).write_bytes((ROOT / folder / name).read_bytes())
     monkeypatch.setattr(tool, "ROOT", tmp_path)
-    monkeypatch.setattr(tool, "SOLUTIONS", ROOT / "solutions")
-    fresh = tool.student(tool.solved(SOLVED[0]))
-    assert tool.skeleton(changed) != tool.skeleton(fresh)
+    monkeypatch.setattr(tool, "SOLUTIONS", tmp_path / "solutions")
+    monkeypatch.setattr(tool, "NOTEBOOKS", tmp_path / "notebooks")
+    assert tool.differences() == []
+    return tmp_path
+
+
+@pytest.mark.parametrize("folder", ["notebooks", "solutions"])
+@pytest.mark.parametrize("cell", [0, -1])
+def test_a_changed_cell_is_noticed(one_lab, folder, cell):
+    path = one_lab / folder / SOLVED[0].name
+    changed = read(path)
+    changed.cells[cell].source += " # changed"
+    nbformat.write(changed, path)
+    assert tool.differences() == [
+        f"notebooks/{path.name} differs from its regeneration; edit solutions/ and run make notebooks"
+    ]
+
+
+def test_a_changed_exercise_cell_of_a_solved_notebook_is_noticed(one_lab):
+    path = one_lab / "solutions" / SOLVED[0].name
+    changed = read(path)
+    next(c for c in changed.cells if c.metadata.get("miniquant", {}).get("part") == "stub").source += "\n    pass"
+    nbformat.write(changed, path)
+    assert f"solutions/{path.name} differs" in tool.differences()[0]
+
+
+def test_a_student_notebook_that_is_missing_or_has_no_source_is_noticed(one_lab):
+    path = one_lab / "notebooks" / SOLVED[0].name
+    path.rename(path.with_name("99-other.ipynb"))
+    missing, extra = tool.differences()
+    assert missing == f"notebooks/{path.name} is missing; run make notebooks"
+    assert extra == "notebooks/99-other.ipynb has no source in solutions/"
 
 
 @every_student_lab
@@ -77,21 +104,10 @@ def test_every_code_cell_was_executed_without_an_error(path):
 @every_lab
 def test_every_exercise_block_has_all_its_parts_in_order(path):
     cells = read(path).cells
-    marks = []
-    for cell in cells:
-        if part := cell.metadata.get("miniquant"):
-            marks.append((part["exercise"], part["part"]))
-        elif match := re.search(r'^@exercise\("(\w+)"\)', cell.source, re.M):
-            marks.append((match[1], "stub"))
-        elif match := re.match(r"check\((\w+)\)$", cell.source.strip()):
-            marks.append((match[1], "check"))
+    marks = [tuple(cell.metadata["miniquant"].values()) for cell in cells if "miniquant" in cell.metadata]
     names = [name for name, part in marks if part == "stub"]
     assert marks == [(name, part) for name in names for part in ("goal", "stub", "check", "help")]
-    assert names == [spec.name for spec in exercises().values() if spec.lab == path.name[:2]] or sorted(
-        names
-    ) == sorted(spec.name for spec in exercises().values() if spec.lab == path.name[:2]), (
-        "the lab and the catalogue have different exercises"
-    )
+    assert names == [name for name in exercises() if exercises().lab_of(name) == path.name[:2]]
 
 
 @every_lab

@@ -3,8 +3,8 @@
 EXERCISES = (
     "saving_ratio",
     "effective_bits",
-    "ceiling_ratio",
     "largest_part",
+    "ceiling_ratio",
     "what_costs",
     "readme_answers",
 )
