@@ -73,12 +73,37 @@ def config_text(config: BumpConfig, checksum: bytes, name: str) -> bytes:
     return _OWN.sub(b'"config_sha256": "' + hashlib.sha256(blank).hexdigest().encode() + b'"', blank)
 
 
-def read_config(path: str | os.PathLike[str]) -> tuple[BumpConfig, bytes]:
+def addressed_path(path: str | os.PathLike[str], checksum: bytes) -> str:
+    """Where the config of a bump file lies while both files are being replaced: under a name from its checksum."""
+    return os.path.join(os.path.dirname(os.fsdecode(path)), f"config.{checksum.hex()[:16]}.json")
+
+
+def is_addressed(name: str) -> bool:
+    """Whether a file's name is one that ``addressed_path`` gives."""
+    return re.fullmatch(r"config\.[0-9a-f]{16}\.json", name) is not None
+
+
+def read_config(path: str | os.PathLike[str], checksum: bytes | None = None) -> tuple[BumpConfig, bytes]:
     """The config beside a bump file, and the checksum of the weights that it was written with.
+
+    With the ``checksum`` of the weights, and a ``config.json`` that belongs to others, the one named after that
+    checksum counts, if it is there: the machine stopped while the two files were being replaced.
 
     Raises ``FormatError`` if it is missing, changed, or says anything that ``to-bump`` would not write.
     """
-    return _Reader(config_path(path)).read()
+    found, missing = None, None
+    try:
+        found = _Reader(config_path(path)).read()
+    except FormatError as error:
+        missing = error
+    if checksum is not None and (found is None or found[1] != checksum):
+        addressed = addressed_path(path, checksum)
+        if os.path.exists(addressed):
+            return _Reader(addressed).read()
+    if found is None:
+        assert missing is not None
+        raise missing
+    return found
 
 
 def belongs_to(path: str | os.PathLike[str]) -> str | None:

@@ -16,9 +16,9 @@ from ...core.errors import FormatError, QuantizationError
 from ..field import MAGIC_FIELD, Field, _Walk
 from ..gguf.fields import GGUFField, _padding
 from ..gguf.read import padded
-from .config import config_path, read_config
+from .config import config_path, is_addressed, read_config
 from .read import open_bump
-from .types import ALIGNMENT, COUNT, HEADER, SIZES, BumpConfig, BumpType, parts, places
+from .types import ALIGNMENT, COUNT, HEADER, OFFSETS, SIZES, BumpConfig, BumpType, parts, places
 
 _EXPLAINED = {
     "magic": "says which format this is: eight letters, in reading order",
@@ -68,7 +68,7 @@ def bump_fields(data: np.ndarray, path: str | None) -> Iterator[Field]:
             yield walk.take(field, size, "header", form, _EXPLAINED[name])
         count = walk.take("dtype table: count", COUNT.size, "dtype", "<I", "how many tensors, a byte for each follows")
         yield count
-        config = _config(path)
+        config = _config(path, data)
         names = [part.name for part in parts(config)] if config and count.value < len(data) else []
         codes = []
         for index in range(count.value):
@@ -113,9 +113,10 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
     yield from _padding(f"padding after {before}", data, end, padded(end, ALIGNMENT), zeros)
 
 
-def _config(path: str | None) -> BumpConfig | None:
+def _config(path: str | None, data: np.ndarray) -> BumpConfig | None:
+    at = OFFSETS["checksum"]
     try:
-        return read_config(path)[0] if path is not None else None
+        return read_config(path, data[at : at + 32].tobytes())[0] if path is not None else None
     except FormatError:
         return None
 
@@ -125,7 +126,7 @@ def check_bump(path: str | os.PathLike[str]) -> None:
     try:
         open_bump(path).close()
     except FormatError as error:
-        if error.path != config_path(path):
+        if error.path != config_path(path) and not is_addressed(os.path.basename(error.path or "")):
             raise
         message = str(error).removeprefix(f"{error.path}: ")
         raise FormatError(message, path=path, field="config.json", offset=HEADER.size + COUNT.size) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import os
 
 import numpy as np
@@ -21,7 +22,6 @@ from .types import (
     MAGIC,
     OFFSETS,
     VERSION,
-    BumpConfig,
     BumpType,
     Header,
     aligned,
@@ -30,6 +30,9 @@ from .types import (
     places,
 )
 
+PIECE = 2**20  # bytes hashed at once: whole pages
+PATIENCE = 5  # attempts to open a file that another program keeps replacing
+
 
 def open_bump(path: str | os.PathLike[str]) -> BumpFile:
     """Map a bump file and check all of it, with its ``config.json``; the tensors wait until they are asked for.
@@ -37,6 +40,14 @@ def open_bump(path: str | os.PathLike[str]) -> BumpFile:
     Raises ``FormatError`` for a malformed file or one that does not fit its ``config.json``, ``OSError`` for one that
     cannot be opened.
     """
+    for _ in range(PATIENCE):
+        before = os.stat(path)
+        try:
+            return BumpFile(path)
+        except FormatError:
+            after = os.stat(path)
+            if (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns):
+                raise  # else another program replaced it meanwhile: weights of before, config.json of after
     return BumpFile(path)
 
 
@@ -44,7 +55,7 @@ class BumpFile(MappedFile):
     """An open bump file, usable in a ``with`` block: one mapping, in which every tensor has its place.
 
     ``header`` and ``config`` say what model it is, ``tensors`` maps names to ``TensorInfo``. The checksum is that of
-    the file as it was read, a piece at a time: the mapping itself is touched only where a tensor is used.
+    the mapping itself, whatever file the path names by now; no piece of it stays in memory for that.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -53,7 +64,7 @@ class BumpFile(MappedFile):
         self.header = Header._make(HEADER.unpack_from(self._data))
         self._check_header()
         types = self._read_types()
-        self.config, checksum = read_config(self.path)
+        self.config, checksum = read_config(self.path, self.header.checksum)
         self._check_config(checksum, len(types))
         self.tensors: dict[str, TensorInfo[BumpType]] = self._placed(types)
         self._check_padding(len(types))
@@ -183,9 +194,13 @@ class BumpFile(MappedFile):
                 end, before = start + self.tensors[name].n_bytes, repr(name)
 
     def _check_sum(self) -> None:
-        with open(self.path, "rb") as file:
-            file.seek(HEADER.size)
-            found = hashlib.file_digest(file, "sha256").digest()
+        digest, mapping = hashlib.sha256(), self._data.obj
+        for start in range(0, self.n_bytes, PIECE):
+            end = min(start + PIECE, self.n_bytes)
+            digest.update(self._data[max(start, HEADER.size) : end])
+            if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+                mapping.madvise(mmap.MADV_DONTNEED, start, end - start)  # else all of it would count as memory in use
+        found = digest.digest()
         both = [digest.hex()[:16] for digest in (self.header.checksum, found)]
         message = f"found {both[0]}…, the bytes behind the header give {both[1]}…; something in the file has changed"
         self._expect("checksum", found == self.header.checksum, message)
@@ -193,11 +208,3 @@ class BumpFile(MappedFile):
     def _expect(self, name: str, right: bool, message: str) -> None:
         if not right:
             raise self._error(message, f"header.{name}", OFFSETS[name])
-
-
-def config_of_file(path: str | os.PathLike[str]) -> BumpConfig | None:
-    """The config beside a bump file, if there is one that can be read; for pictures of files that are wrong."""
-    try:
-        return read_config(path)[0]
-    except FormatError:
-        return None

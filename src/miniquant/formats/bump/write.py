@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import BinaryIO
 
 import numpy as np
@@ -13,17 +15,19 @@ from ...core.errors import MiniquantError, WriteError
 from ...core.files import atomic_write
 from ..gguf.read import GGUFFile, padded, read_gguf
 from ..gguf.types import GGMLType
-from .config import NAME, belongs_to, config_of, config_path, config_text
-from .types import ALIGNMENT, BUMP_TYPES, COUNT, HEADER, BumpConfig, BumpType, Part, n_parts, parts, places
+from .config import NAME, addressed_path, belongs_to, config_of, config_path, config_text, is_addressed
+from .types import ALIGNMENT, BUMP_TYPES, COUNT, HEADER, BumpConfig, BumpType, Header, Part, n_parts, parts, places
 
 PIECE = 2**20  # bytes copied at once
+LEFT = 86400  # seconds after which a config that no weights belong to was left by a killed writer
 
 
 def write_bump(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> BumpConfig:
     """Write the model of a GGUF file as a bump file, with its ``config.json`` beside it; return the config.
 
-    The blocks are copied as they are, a megabyte at a time. Both files are complete before the first takes its place;
-    should the machine stop between the two, the reader finds that they do not belong together.
+    The blocks are copied as they are, a megabyte at a time. Whenever the machine stops, the folder holds a model that
+    loads, the old one or the new one: the new config is first written under a name made from the weights' checksum,
+    where the reader finds it until ``config.json`` is replaced as well. Then it is removed.
 
     Raises ``MiniquantError`` for a model that the layout cannot hold, down to the last tensor and key; ``WriteError``
     if a file cannot be written, or if the folder's ``config.json`` belongs to something else.
@@ -34,14 +38,45 @@ def write_bump(source: str | os.PathLike[str], path: str | os.PathLike[str]) -> 
         found = _matched(file, config)
         types = [kind for _, kind in found]
         _check_target(file.path, target)
-        with atomic_write(config_path(target)) as beside, atomic_write(target) as out:
-            checksum = _write(out, file, found, types)
-            out.seek(0)
-            out.write(config.header(checksum))
-            beside.write(config_text(config, checksum, os.path.basename(target)))
-            beside.flush()
-            os.fsync(beside.fileno())  # whatever can fail has now been done for both
+        before, after = _checksum_of(target), b""
+        try:
+            with atomic_write(target) as out:
+                after = _write(out, file, found, types)
+                out.seek(0)
+                out.write(config.header(after))
+                text = config_text(config, after, os.path.basename(target))
+                with atomic_write(addressed_path(target, after)) as beside:  # 1. the new config, under its own name
+                    beside.write(text)
+            #                                                                  2. the new weights: they find it there
+        except BaseException:
+            _forget(target, after if after != before else b"")
+            raise
+        with atomic_write(config_path(target)) as beside:  #                   3. the name that readers expect
+            beside.write(text)
+        _forget(target, before, after)
     return config
+
+
+def _checksum_of(target: str) -> bytes:
+    """The checksum in the header of the bump file that is there; empty if there is none."""
+    try:
+        with open(target, "rb") as file:
+            head = file.read(HEADER.size)
+    except OSError:
+        return b""
+    return Header._make(HEADER.unpack(head)).checksum if len(head) == HEADER.size else b""
+
+
+def _forget(target: str, *checksums: bytes) -> None:
+    """Remove the addressed configs of these weights, and those that killed writers left days ago."""
+    folder, own = os.path.dirname(target) or ".", {addressed_path(target, checksum) for checksum in checksums}
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if is_addressed(entry.name) and belongs_to(entry.path) is not None:
+                path = os.path.join(os.path.dirname(target), entry.name)
+                if path in own or time.time() - entry.stat().st_mtime > LEFT:
+                    with suppress(OSError):
+                        os.unlink(path)
 
 
 def left_behind(source: str | os.PathLike[str]) -> list[str]:
