@@ -1,5 +1,149 @@
-"""The exercise ``bits_survive``."""
+"""Whether an array came back bit for bit."""
 
-from .exercises import BITS_SURVIVE as EXERCISE
+from __future__ import annotations
 
-__all__ = ["EXERCISE"]
+import struct
+
+import numpy as np
+
+from ...lab import Exercise, Mistake, body, edit
+
+
+def bits_survive(before, after):
+    """Whether an array came back as it was, bit for bit.
+
+    before: float32 array of any shape; after: any array   ->   True or False
+    """
+    if before.dtype != after.dtype or before.shape != after.shape:
+        return False
+    return before.tobytes() == after.tobytes()
+
+
+def oracle(before, after):
+    """One number after another, as 32 bits."""
+    if (before.dtype, before.shape) != (after.dtype, after.shape):
+        return False
+    for a, b in zip(before.flat, after.flat):
+        if struct.pack("<I", int(a.view(np.uint32))) != struct.pack("<I", int(b.view(np.uint32))):
+            return False
+    return True
+
+
+def cases(random):
+    """Equal and unequal numbers, zeros, NaN and infinities, other shapes, types and byte orders, then a flipped bit."""
+
+    def bits(*words):
+        return np.array(words, np.uint32).view(np.float32)
+
+    def floats(*values):
+        return np.array(values, np.float32)
+
+    one, ramp = floats(1, 2, 3), np.arange(6, dtype=np.float32)
+    drawn = random.normal(size=(3, 4)).astype(np.float32)
+    flipped = drawn.view(np.uint32).copy()
+    flipped[1, 2] ^= 1
+    return [
+        (one, one.copy()),
+        (one, floats(1, 2, 4)),
+        (floats(0.0), floats(-0.0)),
+        (bits(0x7FC00000), bits(0x7FC00000)),
+        (bits(0x7FC00000), bits(0x7FC00001)),
+        (floats(np.inf, -np.inf), floats(np.inf, -np.inf)),
+        (floats(1), bits(0x3F800001)),
+        (ramp.reshape(2, 3), ramp.reshape(3, 2)),
+        (ramp.reshape(2, 3), ramp.reshape(2, 3).copy()),
+        (floats(1, 1, 1), floats(1)),
+        (one, one[::-1].copy()),
+        (one, one.astype(np.float64)),
+        (one, one.view(np.uint32)),
+        (one, one.view(">f4")),
+        (one, one.astype(">f4")),
+        (np.array(1, np.float32), np.array(1, np.float32)),
+        (floats(1), np.array(1, np.float32)),
+        (ramp.reshape(2, 3).T, ramp.reshape(2, 3).T.copy()),
+        (floats(), floats()),
+        (floats().reshape(0, 3), floats().reshape(3, 0)),
+        (drawn, drawn.copy()),
+        (drawn, flipped.view(np.float32)),
+    ]
+
+
+EXERCISE = Exercise(
+    goal="Say whether an array came back with the same type, the same shape and the same bits, NaN and -0.0 included.",
+    minutes=8,
+    difficulty="core",
+    reference=bits_survive,
+    oracle=oracle,
+    cases=cases,
+    hints=(
+        "`==` compares values: NaN equals nothing, itself included, and -0.0 equals 0.0.",
+        "Compare the two `dtype`s, the two `shape`s, and what `tobytes()` gives for each array.",
+    ),
+    why="bits have no exceptions, so your claim covers NaN, which the document leaves out.",
+    mistakes=(
+        Mistake(
+            "values instead of bits",
+            body("return np.array_equal(before, after)"),
+            cause="`==` finds NaN unequal to itself, and 0.0 equal to -0.0.",
+            cure="Compare `before.tobytes()` with `after.tobytes()`.",
+            see="`False` for a NaN that came back unharmed",
+        ),
+        Mistake(
+            "values, with NaN allowed",
+            body("return np.array_equal(before, after, equal_nan=True)"),
+            cause="Now NaN equals NaN, whatever its bits are, and -0.0 still equals 0.0.",
+            cure="Compare the bytes instead of the values.",
+            see="`True` for 0.0 that came back as -0.0",
+        ),
+        Mistake(
+            "values, element by element",
+            body("return bool((before == after).all())"),
+            cause="`==` compares values, and it spreads an array of one element over all of the other.",
+            cure="Compare types and shapes first, then the bytes.",
+            see="`True` for three numbers that came back as one",
+        ),
+        Mistake(
+            "close is not the same",
+            edit("before.dtype != after.dtype or ", "").edit(
+                "before.tobytes() == after.tobytes()", "np.allclose(before, after, equal_nan=True)"
+            ),
+            cause="`allclose` forgives small differences, and a claim about bits forgives none.",
+            cure="Compare the bytes.",
+            see="`True` for a number whose last bit was changed",
+        ),
+        Mistake(
+            "the shape is forgotten",
+            edit(" or before.shape != after.shape", ""),
+            cause="Two rows of three hold the same bytes as three rows of two, and rows must stay rows.",
+            cure="Compare the two shapes as well.",
+            see="`True` for an array that came back with another shape",
+        ),
+        Mistake(
+            "the type is forgotten",
+            edit("before.dtype != after.dtype or ", "").edit("after.tobytes()", "after.astype(np.float32).tobytes()"),
+            cause="The array was converted before it was compared, so another type passes.",
+            cure="Compare the two `dtype`s first, and convert nothing.",
+            see="`True` for float64",
+        ),
+        Mistake(
+            "NaN left out",
+            edit(
+                "before.tobytes() == after.tobytes()",
+                "before[~np.isnan(before)].tobytes() == after[~np.isnan(before)].tobytes()",
+            ),
+            cause="NaNs were taken out before the bytes were compared, as the document does.",
+            cure="Leave nothing out: a NaN has bits like any other number.",
+            see="`True` for a NaN with other bits",
+        ),
+        Mistake(
+            "the order is forgotten",
+            edit(
+                "before.tobytes() == after.tobytes()",
+                "sorted(before.view(np.uint32).flat) == sorted(after.view(np.uint32).flat)",
+            ),
+            cause="Sorted, an array is equal to its reverse.",
+            cure="Compare the bytes in their order.",
+            see="`True` for numbers that changed places",
+        ),
+    ),
+)
