@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
 
 import nbformat
+import pytest
 from places import ROOT
+
+from miniquant.lessons import COURSE
 
 BLOCKED = "import sys; sys.modules.update(dict.fromkeys(['torch', 'tokenizers', 'safetensors', 'matplotlib']))\n"
 
@@ -44,3 +48,28 @@ def test_an_exercise_is_found_without_loading_the_labs_behind_it(tmp_path):
         "print(found - {'shared'})\n"
     )
     assert run(code, tmp_path).strip() == "{'five_minutes'}"
+
+
+TORCH = {"kept_bytes"}  # exercises whose solution itself works on tensors of torch
+
+
+def test_only_lessons_whose_solution_works_on_torch_s_tensors_need_torch_to_be_imported(tmp_path):
+    """Elsewhere torch is imported when a case needs it. It is not there in a reader's browser."""
+    code = (
+        "from miniquant.lab import exercises\n"
+        "for name in exercises():\n"
+        "    try:\n"
+        "        exercises()[name]\n"
+        "    except ModuleNotFoundError:\n"
+        "        print(name)\n"
+    )
+    assert set(run(code, tmp_path).split()) == TORCH
+
+
+@pytest.mark.parametrize("subject", COURSE)
+def test_a_lab_s_lessons_import_no_other_lab(subject):
+    folder = ROOT / "src" / "miniquant" / "lessons" / subject
+    for path in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and node.level == 2:
+                assert (node.module or "").split(".")[0] == "shared", f"{path.name} imports {node.module}"

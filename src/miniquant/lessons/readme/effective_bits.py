@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from ...lab import Exercise, Mistake, edit
 from ..shared import observed
-from ..size import tensor_bytes as tensor
+from ..shared.gguf_lite_by_hand import tensor_bytes_oracle
 
 
 def effective_bits(size, shapes):
@@ -20,7 +20,7 @@ def effective_bits(size, shapes):
 
 def oracle(size, shapes):
     """Counts the weights by the bytes that they would take as float32."""
-    count = sum(len(range(tensor.oracle("f32", dims))) // 4 for dims in shapes.values())
+    count = sum(len(range(tensor_bytes_oracle("f32", dims))) // 4 for dims in shapes.values())
     return float(Fraction(8 * size, count))
 
 

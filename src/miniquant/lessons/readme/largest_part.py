@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from ...lab import Exercise, Mistake, edit
-from ..size.tensor_bytes import Q4, Q8
+from ..shared.gguf_lite_by_hand import Q4, Q8
 
 
 def largest_part(parts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...lab import Exercise, Mistake, edit
-from ..size.tensor_bytes import Q4, Q8
+from ..shared.gguf_lite_by_hand import Q4, Q8
 from . import largest_part as largest_part_lesson
 from .largest_part import largest_part
 from .saving_ratio import saving_ratio

@@ -9,8 +9,7 @@ from ...formats.gguf_lite.file import DType
 from ...lab import Exercise, Mistake, edit, omit
 from ...quantization.schemes import SCHEMES
 from ..shared import observed
-from ..size import tensor_bytes as tensor
-from ..size.tensor_bytes import Q4, Q8
+from ..shared.gguf_lite_by_hand import Q4, Q8, tensor_bytes_oracle
 
 OVERHEAD = "header, metadata, descriptors"
 
@@ -39,7 +38,7 @@ def oracle(shapes, schemes, overhead):
     """Exact fractions, type by type."""
     more = scales = Fraction(0)
     for name, dims in shapes.items():
-        count = Fraction(tensor.oracle("f32", dims), 4)
+        count = Fraction(tensor_bytes_oracle("f32", dims), 4)
         scheme = schemes.get(name, "f32")
         more += count * {"f32": 28, "f16": 12, Q8: 4, Q4: 0}[scheme] / 8
         scales += {"f32": 0, "f16": 0, Q8: 2 * dims[0], Q4: count / 32}[scheme]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import torch
-
 from ...lab import Exercise, Mistake, edit
 from ...lab.compare import kind, short
 from ...lab.spec import Finding
@@ -46,6 +44,8 @@ def observed(function, case):
 
 def trained(optimizer, shapes, steps, **options):
     """The state dict of a fresh optimizer after some steps on ones and twos."""
+    import torch
+
     parameters = [torch.nn.Parameter(torch.ones(shape)) for shape in shapes]
     running = optimizer(parameters, lr=0.5, **options)
     for step in range(steps):
@@ -57,6 +57,8 @@ def trained(optimizer, shapes, steps, **options):
 
 def cases(random):
     """A state by hand, one without tensors, and those of three optimizers."""
+    import torch
+
     by_hand = {
         "state": {0: {"seen": torch.tensor([1.0, 2.0])}, 1: {"seen": torch.tensor([3.0])}},
         "param_groups": [{"lr": 0.1, "params": [0, 1]}],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 
 from .by_hand import by_digits
@@ -37,3 +39,26 @@ def pack_oracle(values: np.ndarray) -> np.ndarray:
     flat = [int(v) % 16 for v in values.reshape(-1)]
     digits = [f"{high:x}{low:x}" for low, high in zip(flat[0::2], flat[1::2])]
     return np.array([int(d, 16) for d in digits], np.uint8).reshape(*values.shape[:-1], values.shape[-1] // 2)
+
+
+Q8, Q4 = "q8_per_channel", "q4_per_group_64"
+
+
+def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
+    """Builds the data, and measures its length.
+
+    >>> tensor_bytes_oracle(Q4, (3, 128)), tensor_bytes_oracle("f16", ())
+    (204, 2)
+    """
+    if scheme in ("f32", "f16"):
+        letter, count = {"f32": "f", "f16": "e"}[scheme], 1
+        for dim in dims:
+            count *= dim
+        return struct.calcsize(f"<{count}{letter}")
+    data = b""
+    for _ in range(dims[0]):
+        if scheme == Q8:
+            data += b"ss" + b"v" * dims[1]
+        else:
+            data += (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
+    return len(data)

@@ -6,9 +6,9 @@ import math
 
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared import observed
+from ..shared.gguf_lite_by_hand import Q4, Q8, tensor_bytes_oracle
 from . import predict_file_size as predict
-from . import tensor_bytes as tensor
-from .tensor_bytes import Q4, Q8, tensor_bytes
+from .tensor_bytes import tensor_bytes
 
 
 def bytes_by_dtype(shapes, schemes):
@@ -38,7 +38,7 @@ def oracle(shapes, schemes):
             scales = dims[0] * dims[1] // 32
         else:
             scales = 0
-        total[scheme] += tensor.oracle(scheme, dims) - scales
+        total[scheme] += tensor_bytes_oracle(scheme, dims) - scales
         total["scales"] += scales
     return total
 

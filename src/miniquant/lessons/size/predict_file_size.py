@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...lab import Exercise, Mistake, edit
+from ..shared.gguf_lite_by_hand import Q4, Q8, tensor_bytes_oracle
 from . import overhead_bytes as overhead
-from . import tensor_bytes as tensor
 from .overhead_bytes import overhead_bytes
-from .tensor_bytes import Q4, Q8, tensor_bytes
+from .tensor_bytes import tensor_bytes
 
 
 def predict_file_size(shapes, schemes, metadata):
@@ -22,7 +22,7 @@ def oracle(shapes, schemes, metadata):
     """From the oracles of the two parts."""
     total = overhead.oracle(shapes, metadata)
     for name, dims in shapes.items():
-        total += tensor.oracle(schemes.get(name, "f32"), dims)
+        total += tensor_bytes_oracle(schemes.get(name, "f32"), dims)
     return total
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-import struct
 
 from ...lab import Exercise, Mistake, body, edit
+from ..shared.gguf_lite_by_hand import Q4, Q8
+from ..shared.gguf_lite_by_hand import tensor_bytes_oracle as oracle
 
 
 def tensor_bytes(scheme, dims):
@@ -21,25 +22,6 @@ def tensor_bytes(scheme, dims):
     if scheme == "q8_per_channel":
         return 2 * dims[0] + values
     return 2 * dims[0] * (dims[1] // 64) + values // 2
-
-
-Q8, Q4 = "q8_per_channel", "q4_per_group_64"
-
-
-def oracle(scheme, dims):
-    """Builds the data, and measures its length."""
-    if scheme in ("f32", "f16"):
-        letter, count = {"f32": "f", "f16": "e"}[scheme], 1
-        for dim in dims:
-            count *= dim
-        return struct.calcsize(f"<{count}{letter}")
-    data = b""
-    for _ in range(dims[0]):
-        if scheme == Q8:
-            data += b"ss" + b"v" * dims[1]
-        else:
-            data += (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
-    return len(data)
 
 
 def cases(random):
