@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from miniquant import DType, GGUFLite, open_gguf_lite, preset, write_gguf_lite
 from miniquant.core.machine import hardware, versions
-from miniquant.formats.gguf_lite.file import encode_tensor
+from miniquant.formats.gguf_lite.write import encode_tensor
 from miniquant.models.pretrained import load_pretrained
 from miniquant.plots import throughput_bars
 

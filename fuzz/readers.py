@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from miniquant import open_gguf_lite
 from miniquant.core.errors import QuantizationError
-from miniquant.formats.field import fields
+from miniquant.formats.fields import fields
 from miniquant.formats.gguf import read_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.read import INTEGERS
@@ -60,11 +60,18 @@ def read_fields(path: str) -> None:
         field.text()
 
 
+VIEWED = ("gguf_lite", "gguf", "bump")
+
+
+def _modules(format: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"formats/{format}/{name}" for name in names)
+
+
 READERS = {
     "gguf-lite": Reader(
         read_gguf_lite,
         seeds.gguf_lite_seeds,
-        ("core/reading", "formats/gguf_lite/file", "quantization/packing", "quantization/symmetric"),
+        (*_modules("gguf_lite", "types", "read"), "core/reading", "quantization/packing", "quantization/symmetric"),
     ),
     "gguf": Reader(
         read_gguf_file,
@@ -87,6 +94,6 @@ READERS = {
     "viewer": Reader(
         read_fields,
         lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(),
-        ("formats/field", "formats/gguf/fields", "formats/bump/fields", "core/reading"),
+        ("formats/field", "formats/fields", "formats/walk", *(f"formats/{name}/fields" for name in VIEWED)),
     ),
 }

@@ -11,7 +11,8 @@ import gguf as official
 import numpy as np
 
 from miniquant import write_gguf_lite
-from miniquant.formats.field import fields
+from miniquant.formats.field import Dims, Strings
+from miniquant.formats.fields import fields
 from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.metadata import NUMPY
@@ -40,10 +41,11 @@ def numbers_of(data: bytes) -> list[tuple[int, int]]:
     """Every count, length, type, dim, offset and scalar of a valid file; the first elements of its arrays too."""
     found = []
     for field in fields(data):
-        width = {"dims": 4, "dims64": 8, "strings": 8}.get(field.form, len(field))
-        if field.kind not in ("values", "padding") and width in (1, 2, 4, 8):
+        width = field.decoder.width if isinstance(field.decoder, Dims) else len(field)
+        width = 8 if isinstance(field.decoder, Strings) else width
+        if field.category not in ("values", "padding") and width in (1, 2, 4, 8):
             found += [(at, width) for at in range(field.start, field.end - width + 1, width)][:8]
-        elif field.kind == "scales":
+        elif field.category == "scales":
             found += [(at, 2) for at in range(field.start, field.end, 2)][:4]
     return found
 
@@ -130,6 +132,6 @@ def _gguf_seed(data: bytes) -> Seed:
     keys = [field.start for field in found if field.name.startswith("key ")]
     infos = [field.start for field in found if field.name.startswith("tensor ") and field.name.endswith("name: length")]
     end = max([field.end for field in found if field.name.endswith(": offset")], default=24)
-    after = infos[0] if infos else max([field.end for field in found if field.kind == "metadata"], default=24)
+    after = infos[0] if infos else max([field.end for field in found if field.category == "metadata"], default=24)
     pairs = list(zip(keys, [*keys[1:], after]))
     return Seed(data, numbers_of(data), {(16, 8): pairs, (8, 8): list(zip(infos, [*infos[1:], end]))})

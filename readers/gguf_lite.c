@@ -4,8 +4,9 @@
  *     ./gguf_lite FILE             the metadata, then one line for each tensor: name, dims, dtype
  *     ./gguf_lite FILE TENSOR      the weights of that tensor as float32, one on each line
  *
- * A file may lie: every length is held against the bytes that are left before anything is read. Not checked here:
- * that text is UTF-8, that names and keys are unique, and that tensors do not lie over each other.
+ * A file may lie: every length is checked against the bytes that are left before anything is read. Not checked here:
+ * that text is UTF-8, that names and keys are unique, that lines are key=value, and that tensors do not lie over each
+ * other. The metadata may say how dims and groups are meant; what this reader does not know, it refuses.
  */
 #include <math.h>
 #include <stdint.h>
@@ -86,6 +87,17 @@ static struct tensor descriptor(void) {
     return t;
 }
 
+/* A line of metadata that begins with this key must go on with this value. */
+static void must_say(const unsigned char *text, size_t n, const char *key, const char *value) {
+    size_t key_len = strlen(key), value_len = strlen(value);
+    for (size_t start = 0, end; start < n; start = end + 1) {
+        for (end = start; end < n && text[end] != '\n';) end++;
+        if (end - start < key_len || memcmp(text + start, key, key_len)) continue;
+        if (end - start != key_len + value_len || memcmp(text + start + key_len, value, value_len))
+            fail("metadata", "dims_order is not out,in, or group_size is not 64");
+    }
+}
+
 static float f32(const unsigned char *p) {
     union { uint32_t bits; float x; } word = {(uint32_t)little_endian(p, 4)};
     return word.x;
@@ -136,6 +148,8 @@ int main(int argc, char **argv) {
 
     /* 2. metadata */
     const unsigned char *metadata = take(metadata_len, "metadata");
+    must_say(metadata, metadata_len, "dims_order=", "out,in");
+    must_say(metadata, metadata_len, "group_size=", "64");
     if (argc == 2) fwrite(metadata, 1, metadata_len, stdout), puts("");
 
     /* 3. descriptors: once to find where the data begins, once to use them */

@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 import miniquant as mq
 from miniquant.cli import _print_description, main, run
+from miniquant.formats.describe import describe
 from miniquant.formats.gguf import read_gguf, write_gguf
 from miniquant.models.corpus import load_tokenizer
-from miniquant.models.modelfile import describe
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import write_minigpt
 

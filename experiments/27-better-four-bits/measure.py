@@ -38,7 +38,7 @@ from miniquant.core.files import atomic_write
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.quality import Estimate, Quality, evaluate, evaluate_in_llamacpp
 from miniquant.formats.gguf import read_gguf
-from miniquant.formats.gguf_lite.file import write_gguf_lite
+from miniquant.formats.gguf_lite.write import write_gguf_lite
 from miniquant.models import corpus
 from miniquant.models.bridge import ModelExporter
 from miniquant.models.minigpt import MiniGPT

@@ -4,7 +4,9 @@ The names here need numpy alone; ``read_gguf_lite`` returns torch tensors and im
 """
 
 from .core.errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
-from .formats.gguf_lite.file import DType, GGUFLite, open_gguf_lite, read_gguf_lite, write_gguf_lite
+from .formats.gguf_lite.read import GGUFLite, open_gguf_lite, read_gguf_lite
+from .formats.gguf_lite.types import DType
+from .formats.gguf_lite.write import write_gguf_lite
 from .formats.tensor import TensorInfo
 from .quantization.packing import pack_nibbles, unpack_nibbles
 from .quantization.schemes import PRESETS, SCHEMES, fake_quantize_model, fake_quantize_state, preset

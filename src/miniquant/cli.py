@@ -19,7 +19,8 @@ from .core.text import visible
 from .inspect.output import late_bar, open_streams, print_json, print_table
 
 if TYPE_CHECKING:
-    from .models.modelfile import Description
+    from .formats.describe import Description
+    from .formats.tensor import TensorInfo
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AS_JSON = click.option(
@@ -49,7 +50,7 @@ def main() -> None:
 @AS_JSON
 def inspect(file: Path, as_json: bool) -> None:
     """What FILE is: version, architecture, types with their bytes, metadata, key tensors."""
-    from .models.modelfile import describe
+    from .formats.describe import describe
 
     found = describe(file)
     if as_json:
@@ -72,9 +73,9 @@ def _print_description(found: Description) -> None:
     for kind, (count, size) in found.by_type().items():
         click.echo(f"  - {kind:>10}: {count:5} tensors, bytes={_binary(size)}")
     click.echo(f"{tag} key tensors:")
-    for row in _key_tensors(found):
-        place = f"dims={row.shape[::-1]}" if found.format == "gguf" else f"shape={row.shape}"  # ggml's order, or ours
-        click.echo(f"  - {visible(row.name)}: {row.type} {place}")
+    for info in _key_tensors(found):
+        place = f"dims={info.shape[::-1]}" if found.format == "gguf" else f"shape={info.shape}"  # ggml's order, or ours
+        click.echo(f"  - {visible(info.name)}: {info.dtype.name} {place}")
     click.echo(f"{tag} file: {human(found.n_bytes)}, of which {human(found.overhead)} are not tensors")
     click.echo(f"{tag} metadata:")
     for key, value in found.metadata.items():
@@ -92,7 +93,7 @@ def _binary(size: float) -> str:
     return f"{size:.2f} GiB"
 
 
-def _key_tensors(found: Description) -> list[Any]:
+def _key_tensors(found: Description) -> list[TensorInfo[Any]]:
     """The embeddings, the head, and the matrices of the first layer; of a file without any, the first tensors."""
     first = [r for r in found.tensors if r.name.startswith(("blk.0.", "layers.0.")) and len(r.shape) == 2]
     ends = [r for r in found.tensors if "emb" in r.name or r.name in ("output.weight", "output")]
@@ -104,15 +105,22 @@ def _key_tensors(found: Description) -> list[Any]:
 @AS_JSON
 def list_tensors(file: Path, as_json: bool) -> None:
     """Every tensor of FILE: name, type, shape, place, bytes."""
-    from .models.modelfile import describe
+    from .formats.describe import describe
 
     found = describe(file)
     if as_json:
-        return print_json([vars(row) for row in found.tensors])
-    rows = [
-        (r.name, r.type, "×".join(map(str, r.shape)) or "scalar", str(r.offset), str(r.n_bytes)) for r in found.tensors
-    ]
+        return print_json([_row(found, info) for info in found.tensors])
+    rows = []
+    for info in found.tensors:
+        shape = "×".join(map(str, info.shape)) or "scalar"
+        rows.append((info.name, info.dtype.name, shape, str(found.start(info)), str(info.n_bytes)))
     print_table(("name", "type", "shape", "offset", "bytes"), rows)
+
+
+def _row(found: Description, info: TensorInfo[Any]) -> dict[str, Any]:
+    """A tensor for programs; its offset counts from the start of the file."""
+    place = {"offset": found.start(info), "n_bytes": info.n_bytes}
+    return {"name": info.name, "type": info.dtype.name, "shape": info.shape, **place}
 
 
 @main.command()
@@ -122,11 +130,12 @@ def list_tensors(file: Path, as_json: bool) -> None:
 @click.option("--tensor", help="Begin at the data of this tensor.")
 def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
     """The bytes of FILE, each with the name of its field."""
+    from .formats.describe import describe
     from .inspect.hexview import hexview
-    from .models.modelfile import describe
 
     if tensor is not None:
-        places = {row.name: row.offset for row in describe(file).tensors}
+        found = describe(file)
+        places = {info.name: found.start(info) for info in found.tensors}
         if tensor not in places:
             raise MiniquantError(f"no tensor {tensor!r} in {file}; miniquant list {file} shows the names")
         start += places[tensor]
@@ -165,7 +174,7 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
     from .formats.gguf_lite.sizes import human
     from .models.export import Exporter, ExportFormat, ModelWeights
-    from .models.modelfile import load_any
+    from .models.load import load_any
 
     _refuse_useless(output, {"kind": ("--type", ".gguf"), "preset": ("--preset", ".gguf-lite")})
     if source:
@@ -175,7 +184,7 @@ def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
 
         model = load_pretrained()
     if output.suffix == ".gguf-lite":
-        from .formats.gguf_lite.file import write_gguf_lite
+        from .formats.gguf_lite.write import write_gguf_lite
         from .quantization.schemes import preset as schemes
 
         write_gguf_lite(output, model, schemes(preset, model))
@@ -251,7 +260,7 @@ def to_bump(file: Path, output: Path) -> None:
 def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
     from .evaluate.verify import over_limit, tensor_errors
-    from .models.modelfile import weights_of
+    from .models.load import weights_of
 
     errors = tensor_errors(weights_of(a), weights_of(b))
     wrong = over_limit(errors, limit)
@@ -280,7 +289,7 @@ def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -
     if llamacpp:
         found = evaluate.evaluate_in_llamacpp(file, text, progress=bar)
     else:
-        from .models.modelfile import load_any
+        from .models.load import load_any
 
         found = evaluate.evaluate(load_any(file), text, progress=bar)
     if as_json:

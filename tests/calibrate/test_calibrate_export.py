@@ -11,7 +11,8 @@ from miniquant.calibrate import awq, calibration_tokens, gptq, round_to_nearest,
 from miniquant.core.errors import QuantizationError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import read_gguf
-from miniquant.formats.gguf_lite.file import open_gguf_lite, write_gguf_lite
+from miniquant.formats.gguf_lite.read import open_gguf_lite
+from miniquant.formats.gguf_lite.write import write_gguf_lite
 from miniquant.models.bridge import ModelExporter
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.minigpt import MiniGPTConfig, random_model

@@ -12,7 +12,7 @@ from toy_file import NAMES, TOY
 
 from miniquant import PRESETS, FormatError, open_gguf_lite, preset
 from miniquant import write_gguf_lite as write
-from miniquant.formats.field import fields, parse
+from miniquant.formats.fields import fields, parse
 from miniquant.inspect.hexview import diff, hexview, ribbon
 from miniquant.models.minigpt import MiniGPTConfig, random_model
 
@@ -88,9 +88,9 @@ def test_fields_cover_every_byte_exactly_once_for_random_files(data, tmp_path_fa
     parts, error = parse(path)
     assert error is None
     assert covers(parts, path.stat().st_size)
-    assert not {"padding", "unread"} & {f.kind for f in parts}
+    assert not {"padding", "unread"} & {f.category for f in parts}
     assert [f.value for f in parts if f.name.endswith(": name")] == list(state)
-    assert {f.value for f in parts if f.kind == "metadata"} == {"out,in", "64", *metadata.values()}
+    assert {f.value for f in parts if f.category == "metadata"} == {"out,in", "64", *metadata.values()}
 
 
 def test_a_gap_between_tensors_is_padding():
@@ -99,7 +99,7 @@ def test_a_gap_between_tensors_is_padding():
     gap = bytes(gap[:92]) + bytes(6) + TOY[92:] + b"!"
     parts, error = parse(gap)
     assert error is None
-    assert [(f.start, f.end) for f in parts if f.kind == "padding"] == [(92, 98), (106, 107)]
+    assert [(f.start, f.end) for f in parts if f.category == "padding"] == [(92, 98), (106, 107)]
 
 
 @DETERMINED

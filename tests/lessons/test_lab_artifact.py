@@ -20,7 +20,9 @@ from safetensors.numpy import load as library_load
 from safetensors.numpy import save as library_save
 
 from miniquant.core.errors import FormatError
-from miniquant.formats.ggml_legacy.file import HPARAMS, ggml_bytes, ggml_name, read_ggml
+from miniquant.formats.ggml_legacy.read import read_ggml
+from miniquant.formats.ggml_legacy.types import HPARAMS
+from miniquant.formats.ggml_legacy.write import ggml_bytes, ggml_name
 from miniquant.lessons.pickle.harmless_payload import harmless_payload
 from miniquant.lessons.pickle.load_restricted import load_restricted
 from miniquant.lessons.pickle.run_pickle import run_pickle

@@ -23,7 +23,7 @@ from miniquant import (
     preset,
     write_gguf_lite,
 )
-from miniquant.formats.gguf_lite import file as gguf_io
+from miniquant.formats.gguf_lite import write as writer
 from miniquant.models.minigpt import random_model
 
 GOOD = {"w": np.ones((2, 64), np.float32), "b": np.ones(3, np.float32)}
@@ -262,7 +262,7 @@ def test_a_batch_norms_counter_is_refused_rather_than_dropped(old):
 
 
 def test_an_unwritable_path_is_a_write_error_before_any_weight_is_touched(tmp_path, monkeypatch):
-    monkeypatch.setattr(gguf_io, "encode_tensor", lambda *_: pytest.fail("weights were encoded"))
+    monkeypatch.setattr(writer, "encode_tensor", lambda *_: pytest.fail("weights were encoded"))
     (tmp_path / "file").write_bytes(b"x")
     for path in (tmp_path, tmp_path / "missing" / "m", tmp_path / "file" / "m", f"{tmp_path}/a\0b"):
         with pytest.raises(WriteError) as caught:
@@ -312,14 +312,14 @@ def test_a_disk_that_fills_up_while_the_weights_are_written_leaves_the_old_file(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, MemoryError, RuntimeError])
 def test_an_interruption_in_the_middle_of_the_weights_leaves_the_old_file(error, old, monkeypatch):
-    encode = gguf_io.encode_tensor
+    encode = writer.encode_tensor
 
     def interrupted(w, dtype):
         parts = encode(w, dtype)
         yield next(parts)
         raise error
 
-    monkeypatch.setattr(gguf_io, "encode_tensor", interrupted)
+    monkeypatch.setattr(writer, "encode_tensor", interrupted)
     with pytest.raises(error):
         write_gguf_lite(old, GOOD, {"w": "q8_per_channel"})
 

@@ -32,7 +32,7 @@ import miniquant
 from miniquant import FormatError, MetadataError, QuantizationError, SchemeError, open_gguf_lite, read_gguf_lite
 from miniquant import write_gguf_lite as write_lite
 from miniquant.evaluate.verify import late_rounding
-from miniquant.formats.gguf_lite.file import encode_descriptor, layout
+from miniquant.formats.gguf_lite.write import encode_descriptor, layout
 from miniquant.models.minigpt import MiniGPT
 from miniquant.quantization.schemes import PRESETS, preset, resolve
 

@@ -16,7 +16,7 @@ import pytest
 from places import ROOT
 
 from miniquant import open_gguf_lite
-from miniquant.formats.gguf_lite.file import encode_descriptor
+from miniquant.formats.gguf_lite.write import encode_descriptor
 
 FOLDER = ROOT / "experiments" / "26-gguf-export"
 MACHINE = ("versions", "hardware")  # the parts of the manifest that differ between machines
@@ -205,7 +205,7 @@ def test_the_walk_through_bit_packing_runs():
 
 def test_the_hand_made_file_of_the_walk_is_what_struct_spells(tmp_path):
     from miniquant import write_gguf_lite
-    from miniquant.formats.gguf_lite.file import DType
+    from miniquant.formats.gguf_lite.types import DType
     from miniquant.formats.tensor import TensorInfo
 
     row = np.tile(np.array([*range(8), *range(0, -8, -1)], np.float32), 4).reshape(1, 64)

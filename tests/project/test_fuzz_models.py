@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from fuzz.mutate import INJURIES
 from fuzz.seeds import Seed, numbers_of, written
 from miniquant import FormatError, MiniquantError, write_gguf_lite
+from miniquant.formats.describe import describe
 from miniquant.models.corpus import load_tokenizer
+from miniquant.models.load import load_any, weights_of
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig
-from miniquant.models.modelfile import describe, load_any, weights_of
 from miniquant.models.to_gguf import write_minigpt
 
 

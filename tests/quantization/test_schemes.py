@@ -16,7 +16,7 @@ from miniquant import (
     fake_quantize_state,
     preset,
 )
-from miniquant.formats.gguf_lite.file import DType
+from miniquant.formats.gguf_lite.types import DType
 from miniquant.models.minigpt import random_model
 from miniquant.quantization.schemes import role_of
 

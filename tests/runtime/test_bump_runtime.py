@@ -18,7 +18,7 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump import BumpType, open_bump, write_bump
 from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import load_tokenizer
-from miniquant.models.modelfile import load_any
+from miniquant.models.load import load_any
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import minigpt_tokenizer_metadata, write_minigpt
 from miniquant.runtime.arena import BumpAllocator
@@ -359,8 +359,9 @@ with Runtime(sys.argv[1]) as model:
 
 def test_reading_and_writing_import_neither_numba_nor_torch(minigpts):
     code = (
-        "import sys, miniquant.formats.bump, miniquant.models.modelfile as m\n"
-        "m.describe(sys.argv[1]); print(sorted(sys.modules))"
+        "import sys, miniquant.formats.bump, miniquant.models.load\n"
+        "from miniquant.formats.describe import describe\n"
+        "describe(sys.argv[1]); print(sorted(sys.modules))"
     )
     path = minigpts / "Q8_0" / "weights.bump"
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""What the readers share: a file that is mapped and not loaded, and checked before anything in it is believed.
+"""What the readers share: a file that is mapped and not loaded (or bytes), and checked before it is believed.
 
 A reader of a format is a child of ``MappedFile``. It reads its own header and entries, with ``_take`` and ``_text``,
 fills ``tensors`` and ``data_start``, and has ``_check_places`` look over where the tensors lie.
@@ -20,32 +20,62 @@ import numpy as np
 from .errors import FormatError
 
 TEXT_PIECE = 2**16  # bytes
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview  # a file by its path, or what is in it
+
+
+def path_of(source: Source) -> str | None:
+    """The path of a file; ``None`` for bytes."""
+    return None if isinstance(source, bytes | bytearray | memoryview) else os.fsdecode(source)
+
+
+def label_of(source: Source, otherwise: str = "bytes") -> str:
+    """A file's name without its folder: what a picture calls it, the same on every machine."""
+    path = path_of(source)
+    return otherwise if path is None else os.path.basename(path)
+
+
+def as_bytes(source: bytes | bytearray | memoryview) -> memoryview:
+    """A read-only view of some bytes; of what could change while it is read, a copy."""
+    view = memoryview(source)
+    return view.cast("B") if view.readonly and view.c_contiguous else memoryview(view.tobytes())
 
 
 class MappedFile:
-    """A file that lies in memory only where it is read. Usable in a ``with`` block.
+    """A file that lies in memory only where it is read, or bytes that are there already. Usable in a ``with`` block.
 
-    ``tensors`` maps names to infos with an ``offset`` from ``data_start`` and a length ``n_bytes``, all in bytes.
+    ``source`` is what it was opened from, ``path`` the file's (``None`` for bytes), ``label`` what an error message
+    calls it. ``tensors`` maps names to infos with an ``offset`` from ``data_start`` and a length ``n_bytes``, in bytes.
     Raises ``FormatError`` for a file that is shorter than a header, ``OSError`` for one that cannot be opened.
     """
 
     tensors: dict[str, Any]
     data_start: int
 
-    def __init__(self, path: str | os.PathLike[str], header_size: int) -> None:
-        self.path = os.fsdecode(path)
-        with open_regular(self.path) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size < header_size:
-                raise self._error(f"the file has {size} bytes, a header takes {header_size}", "header", 0)
-            self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    def __init__(self, source: Source, header_size: int) -> None:
+        self.source: Source = source
+        self.path, self.label = path_of(source), path_of(source) or "the bytes"
+        if isinstance(source, bytes | bytearray | memoryview):
+            self._data = as_bytes(source)
+            self._check_size(len(self._data), header_size)
+        else:
+            with open_regular(source) as file:
+                self._check_size(os.fstat(file.fileno()).st_size, header_size)
+                self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         self.n_bytes = len(self._data)
+
+    def _check_size(self, size: int, header_size: int) -> None:
+        if size < header_size:
+            raise self._error(f"the file has {size} bytes, a header takes {header_size}", "header", 0)
 
     def raw(self, name: str) -> np.ndarray:
         """A tensor's bytes as they stand in the file: (n_bytes,) uint8, read-only, not copied."""
         info = self._info(name)
         start = self.data_start + info.offset
         return np.frombuffer(self._data[start : start + info.n_bytes], np.uint8)
+
+    def read(self, start: int, end: int) -> bytes:
+        """The file's bytes from ``start`` to ``end``, copied."""
+        return bytes(self._data[start:end])
 
     def close(self) -> None:
         """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
@@ -59,9 +89,9 @@ class MappedFile:
 
     def _info(self, name: str) -> Any:
         if not len(self._data):
-            raise ValueError(f"{self.path} is closed; read inside the with block, or open it again")
+            raise ValueError(f"{self.label} is closed; read inside the with block, or open it again")
         if name not in self.tensors:
-            raise KeyError(f"no tensor {name!r} in {self.path}; the names are in .tensors")
+            raise KeyError(f"no tensor {name!r} in {self.label}; the names are in .tensors")
         return self.tensors[name]
 
     def _take(self, form: str, at: int, field: str) -> tuple[tuple[Any, ...], int]:
@@ -127,7 +157,7 @@ def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
     return data
 
 
-def decode_text(data: memoryview, start: int, length: int, field: str, path: str) -> str:
+def decode_text(data: memoryview, start: int, length: int, field: str, path: str | None) -> str:
     """The text at a place of the file. Raises ``FormatError`` if it is not UTF-8.
 
     A long one is looked through in pieces first, because Python's error carries a copy of all that it was given: a

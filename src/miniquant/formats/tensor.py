@@ -40,8 +40,9 @@ class TensorInfo(NamedTuple, Generic[Type]):
     shape: tuple[int, ...]
     dtype: Type
     offset: int
+    length: int | None = None  # the bytes in the file, where shape and dtype do not say (numbers as text)
 
     @property
     def n_bytes(self) -> int:
         """The length of the tensor's data in bytes: scales included, padding not."""
-        return self.dtype.bytes_of(self.shape)
+        return self.dtype.bytes_of(self.shape) if self.length is None else self.length

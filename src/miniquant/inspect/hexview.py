@@ -13,11 +13,13 @@ from html import escape
 
 import numpy as np
 
-from ..formats.field import Field, Source, fields, label_of, load, parse
+from ..formats.field import Field
+from ..formats.fields import Source, fields, load, name_of, parse
+from ..formats.file import Beside
 from ..formats.gguf.codecs import CODECS
 from ..formats.gguf.fields import block_fields
 from ..formats.gguf.types import GGMLType
-from .markup import KINDS, Picture, box, scroll, table
+from .markup import CATEGORIES, Picture, box, scroll, table
 from .pictures import microscope, nibbles, ribbon
 
 __all__ = ["Field", "diff", "fields", "hexview", "microscope", "nibbles", "ribbon", "super_block"]
@@ -37,19 +39,20 @@ color:#fff;line-height:1.4;pointer-events:none}
 .mq.mq.mq .mq-key{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .4em;margin:.15em}
 .mq.mq.mq .mq-facts td{overflow-wrap:anywhere;white-space:normal}
 .mq.mq.mq mark{padding:0;background:transparent;color:inherit;outline:3px double currentColor;font-weight:700}
-""" + "".join(f".mq.mq.mq .mq-{kind}{{background:rgba({rgb},.28)}}\n" for kind, (_, _, rgb) in KINDS.items())
+""" + "".join(f".mq.mq.mq .mq-{name}{{background:rgba({rgb},.28)}}\n" for name, (_, _, rgb) in CATEGORIES.items())
 
 
-def hexview(source: Source, start: int | str = 0, length: int = 256) -> Picture:
-    """The bytes of a GGUF-lite or GGUF file from ``start``, annotated field by field.
+def hexview(source: Source, start: int | str = 0, length: int = 256, beside: Beside | None = None) -> Picture:
+    """The bytes of a model file from ``start``, annotated field by field.
 
     source: a path, an open file or bytes; a malformed file is shown as far as it can be, with the reader's error.
     start: a byte from the start of the file (negative: from its end), or the name of a field; length: in bytes
+    beside: for bytes, what lies beside the file, by name: a bump file's ``config.json`` names its tensors
 
     Raises ``KeyError`` for a field that the file does not have, ``OSError`` if the file cannot be opened.
     """
     data = load(source)
-    parts, error = parse(source)
+    parts, error = parse(source, beside)
     if isinstance(start, str):
         named = [field.start for field in parts if field.name == start]
         if not named:
@@ -58,7 +61,7 @@ def hexview(source: Source, start: int | str = 0, length: int = 256) -> Picture:
     begin = max(0, start + len(data) if start < 0 else start)
     end = min(len(data), begin + max(0, length))
     shown = [field for field in parts if field.start < end and field.end > begin]
-    title = f"{label_of(source)}, {len(data)} bytes"
+    title = f"{name_of(source)}, {len(data)} bytes"
     title += f": bytes {begin} to {end - 1}" if end > begin else f": nothing to show from byte {begin} on"
     stop = f"A reader stops here: {error}" if error else ""
     rows = _rows(shown, begin, end)
@@ -110,8 +113,8 @@ def _name(field: Field, start: int, end: int) -> str:
 
 
 def _html(data: np.ndarray, title: str, stop: str, rows: list[tuple[int, list[Run]]], shown: list[Field]) -> str:
-    kinds = list(dict.fromkeys(field.kind for field in shown))
-    key = "".join(f"<span class='mq-key mq-{k}'>{KINDS[k][0]} {KINDS[k][1]}</span>" for k in kinds)
+    categories = list(dict.fromkeys(field.category for field in shown))
+    key = "".join(f"<span class='mq-key mq-{k}'>{CATEGORIES[k][0]} {CATEGORIES[k][1]}</span>" for k in categories)
     lines = []
     for at, runs in rows:
         gap = " " * 3 * (runs[0][1] - at)
@@ -135,13 +138,13 @@ def _run(data: np.ndarray, run: Run, mark: int | None = None) -> str:
     field, start, end = run
     where = f"byte {start}" if end == start + 1 else f"bytes {start} to {end - 1}"
     label = escape(f"{where}, {field.name} = {field.text(start, end)} ({field.explanation})", quote=True)
-    letter = f"<span class='mq-k'>{KINDS[field.kind][0]}</span>"
+    letter = f"<span class='mq-k'>{CATEGORIES[field.category][0]}</span>"
     cells = [f"{byte:02x}" for byte in data[start:end].tolist()]
     if mark is not None and start <= mark < end:
         cells[mark - start] = f"<mark>{cells[mark - start]}</mark>"
     resumed = " mq-on" if start > field.start else ""
     return (
-        f"<span class='mq-run mq-{field.kind}{resumed}' tabindex='0' role='img' aria-label='{label}'>"
+        f"<span class='mq-run mq-{field.category}{resumed}' tabindex='0' role='img' aria-label='{label}'>"
         f"{letter}{' '.join(cells)}</span>"
     )
 
@@ -167,7 +170,7 @@ def diff(mine: Source, reference: Source) -> Comparison:
     Raises ``OSError`` if a file cannot be opened.
     """
     ours, theirs = load(mine), load(reference)
-    names = label_of(mine, "mine"), label_of(reference, "the reference")
+    names = name_of(mine, "mine"), name_of(reference, "the reference")
     names = ("mine", "the reference") if names[0] == names[1] else names
     at = _first_difference(ours, theirs)
     if at is None:

@@ -1,4 +1,4 @@
-"""What the pictures of bytes share: text and HTML in one object, a colour and a letter for each kind of field.
+"""What the pictures of bytes share: text and HTML in one object, a colour and a letter for each category of field.
 
 The HTML follows the page's theme (text in its colour, translucent backgrounds), needs no script, loads nothing, holds
 no ids and is the same on every machine. Wide parts scroll inside their own box, which the keyboard can reach.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from html import escape
 
-KINDS = {  # kind -> (letter, what it is, its colour as red, green, blue); the letter tells them apart in grey
+CATEGORIES = {  # of a field -> (letter, what it is, its colour as red, green, blue); the letter is for grey
     "header": ("H", "header", "213,94,0"),
     "metadata": ("M", "metadata", "0,158,115"),
     "name": ("N", "name", "128,128,128"),

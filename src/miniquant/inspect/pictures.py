@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.arrays import to_numpy
-from ..formats.field import Field, Source, label_of, load, parse
+from ..formats.field import Array, Field
+from ..formats.fields import Source, load, name_of, parse
 from .markup import Picture, box, scroll, table, text_table
 
 # ---- one byte --------------------------------------------------------------------------------------------------------
@@ -67,7 +68,6 @@ def nibbles(byte: int) -> Picture:
 # ---- a whole file ----------------------------------------------------------------------------------------------------
 
 WIDE, TALL, LANE = 1000, 54, 22  # the strip's width and height and the lane of names above it, in its own units
-_FORMS = {"<f4": "F32", "<f2": "F16", "i1": "Q8", "nibbles": "Q4"}
 _FILLS = {  # the colours that the figures have for the same things
     "header": "213,94,0",
     "metadata": "190,190,190",
@@ -115,7 +115,7 @@ def ribbon(source: Source) -> Picture:
     rows = [[b.name, b.what, b.length, f"{100 * b.length / size:.2f} %"] for b in blocks]
     rows.append(["the file", "", size, "100.00 %" if size else ""])
     heads = ["part", "what", "bytes", "share"]
-    title = f"{label_of(source)}, {size} bytes, to scale"
+    title = f"{name_of(source)}, {size} bytes, to scale"
     stop = f"A reader stops here: {error}" if error else ""
     text = "\n".join(filter(None, [title, stop, text_table(heads, rows, (2, 3))]))
     listed = table("", heads, rows, (2, 3))
@@ -131,11 +131,11 @@ def _blocks(parts: list[Field]) -> list[Block]:
     """The header, the metadata and the descriptors in one block each; the scales and the values of every tensor."""
     blocks: list[Block] = []
     for field in parts:
-        if field.kind in ("scales", "values"):
-            what = "scales" if field.kind == "scales" else _FORMS.get(field.form, field.form)
+        if field.category in ("scales", "values"):
+            what = field.decoder.label if isinstance(field.decoder, Array) else ""
             blocks.append(Block(field.name.rpartition(": ")[0], what, field.start, len(field)))
             continue
-        name = field.kind if field.kind in ("header", "metadata", "padding", "unread") else "descriptors"
+        name = field.category if field.category in ("header", "metadata", "padding", "unread") else "descriptors"
         if blocks and blocks[-1].name == name:
             blocks[-1] = blocks[-1]._replace(length=blocks[-1].length + len(field))
         else:

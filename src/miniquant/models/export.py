@@ -20,10 +20,14 @@ import numpy as np
 from ..core.arrays import to_numpy
 from ..core.errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError, WriteError
 from ..core.files import atomic_write
+from ..core.reading import Source
+from ..formats.apr.read import open_apr
+from ..formats.apr.write import write_apr
 from ..formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
 from ..formats.gguf_lite.sizes import human
+from ..formats.registry import format_of_name
+from ..formats.safetensors.write import write_safetensors
 
-APR_VERSION = 1
 CARD = "README.md"
 _CARD_BEGIN = "---\ntags:\n- miniquant\n"
 BLOCK = 32
@@ -47,24 +51,15 @@ class ExportFormat(Enum):
 
     @classmethod
     def from_path(cls, path: str | PurePath) -> ExportFormat | None:
-        """The format that a path's extension names, or ``None``.
+        """The format that a path's extension names in the registry, or ``None``.
 
         >>> ExportFormat.from_path("a/model.apr.json"), ExportFormat.from_path("model.txt")
         (<ExportFormat.APR: 'apr'>, None)
         """
-        suffixes = [s.lower() for s in PurePath(path).suffixes]
-        if suffixes[-2:] == [".apr", ".json"]:
-            return cls.APR
-        return _EXTENSIONS.get(suffixes[-1]) if suffixes else None
-
-
-_EXTENSIONS = {
-    ".gguf": ExportFormat.GGUF,
-    ".safetensors": ExportFormat.SAFETENSORS,
-    ".apr": ExportFormat.APR,
-    ".pt": ExportFormat.PYTORCH,
-    ".bin": ExportFormat.PYTORCH,
-}
+        known = format_of_name(path)
+        if known is None:
+            return None
+        return cls.PYTORCH if known.name == "pickle" else next((one for one in cls if one.value == known.name), None)
 
 
 @dataclass(frozen=True)
@@ -282,41 +277,22 @@ def verify_gguf(path: Path | str) -> GGUFSummary:
 
 
 def _safetensors(path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWeights) -> None:
-    from safetensors.numpy import save
-
     about = {k: v if isinstance(v, str) else json.dumps(v) for k, v in asdict(weights.metadata).items() if v}
-    with atomic_write(path) as file:
-        arrays = {n: np.ascontiguousarray(w) for n, w in tensors.items()}
-        file.write(save(arrays, about or None))  # with {} and no tensors, the library's header is no JSON
+    write_safetensors(path, tensors, about)
 
 
 def _apr(path: Path, tensors: Mapping[str, np.ndarray], weights: ModelWeights) -> None:
-    """JSON: version, metadata, tensors. Every float32 is written so that it comes back to the bit."""
-    for name, w in tensors.items():
-        if not np.isfinite(w).all():
-            raise QuantizationError(f"{name!r} holds a number that is not finite, and JSON has no word for it")
-    about = {key: value for key, value in asdict(weights.metadata).items() if value is not None}
-    data = {n: {"shape": list(w.shape), "dtype": "float32", "data": w.reshape(-1).tolist()} for n, w in tensors.items()}
-    text = json.dumps({"version": APR_VERSION, "metadata": about, "tensors": data}, sort_keys=True, ensure_ascii=False)
-    with atomic_write(path) as file:
-        file.write(text.encode("utf-8") + b"\n")
+    write_apr(path, tensors, {key: value for key, value in asdict(weights.metadata).items() if value is not None})
 
 
-def read_apr(path: Path | str) -> ModelWeights:
+def read_apr(source: Source) -> ModelWeights:
     """The weights of an APR file. Raises ``FormatError`` for a malformed one."""
-    try:
-        found = json.loads(Path(path).read_text("utf-8"))
-        if found["version"] != APR_VERSION:
-            raise FormatError(f"found {found['version']!r}, expected {APR_VERSION}", path=path, field="version")
-        tensors = {
-            n: np.array(t["data"], np.float32).reshape([int(d) for d in t["shape"]])
-            for n, t in found["tensors"].items()
-        }
-        return ModelWeights(tensors, ModelMetadata(**found["metadata"]))
-    except FormatError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise FormatError(f"this is no APR file: {type(error).__name__}: {error}", path=path) from None
+    with open_apr(source) as file:
+        try:
+            about = ModelMetadata(**file.metadata)
+        except TypeError as error:
+            raise FormatError(f"this is no APR file: {error}", path=file.path, field="metadata") from None
+        return ModelWeights({name: file.tensor(name) for name in file.tensors}, about)
 
 
 # ---- the model card --------------------------------------------------------------------------------------------------

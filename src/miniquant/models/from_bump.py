@@ -37,7 +37,7 @@ def minigpt_from_bump(file: BumpFile) -> MiniGPT:
 
     config = file.config
     if config.architecture != "gpt2" or not config.tied:
-        raise MiniquantError(f"{file.path} is no MiniGPT: {config.architecture}, tie_word_embeddings={config.tied}")
+        raise MiniquantError(f"{file.label} is no MiniGPT: {config.architecture}, tie_word_embeddings={config.tied}")
     sizes = dict(vocab_size=config.vocab, context=config.context, d_model=config.embed, n_layers=config.layers)
     sizes |= dict(n_heads=config.heads, d_mlp=config.intermediate)
     model = MiniGPT(MiniGPTConfig(**sizes, layer_norm_epsilon=config.epsilon))

@@ -12,7 +12,7 @@ import torch
 from safetensors import safe_open
 
 from ..core.errors import MiniquantError
-from ..formats.gguf_lite.file import open_gguf_lite, read_gguf_lite
+from ..formats.gguf_lite.read import GGUFLite, open_gguf_lite
 from .minigpt import MiniGPT, MiniGPTConfig
 
 
@@ -70,21 +70,26 @@ def load_gguf_lite(path: str | os.PathLike[str]) -> MiniGPT:
     Raises ``FormatError`` for a malformed file, ``MiniquantError`` if its tensors do not make up a MiniGPT.
     """
     with open_gguf_lite(path) as file:
-        config = config_from_metadata(file.metadata)
-        shapes = {name: info.shape for name, info in file.tensors.items()}
+        return minigpt_of(file)
+
+
+def minigpt_of(file: GGUFLite) -> MiniGPT:
+    """Rebuild a MiniGPT from an open GGUF-lite file, in evaluation mode. Raises what ``load_gguf_lite`` raises."""
+    config = config_from_metadata(file.metadata)
+    shapes = {name: info.shape for name, info in file.tensors.items()}
     if config.n_layers > len(shapes):  # before anything of that size is built
-        raise MiniquantError(f"{os.fsdecode(path)}: {len(shapes)} tensors cannot make up {config.n_layers} layers")
+        raise MiniquantError(f"{file.label}: {len(shapes)} tensors cannot make up {config.n_layers} layers")
     try:
         with torch.device("meta"):
             expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
     except RuntimeError as error:  # sizes that overflow
-        raise MiniquantError(f"{os.fsdecode(path)}: no file holds a model of {config}") from error
+        raise MiniquantError(f"{file.label}: no file holds a model of {config}") from error
     if shapes != expected:
         wrong = sorted(shapes.items() ^ expected.items())[0][0]
         raise MiniquantError(
-            f"{os.fsdecode(path)}: tensor {wrong!r} has shape {shapes.get(wrong, 'missing')}, "
+            f"{file.label}: tensor {wrong!r} has shape {shapes.get(wrong, 'missing')}, "
             f"a MiniGPT of this config has {expected.get(wrong, 'no such tensor')}"
         )
     model = MiniGPT(config)
-    model.load_state_dict(read_gguf_lite(path))
+    model.load_state_dict({name: torch.from_numpy(file.tensor(name)) for name in file.tensors})
     return model.eval()

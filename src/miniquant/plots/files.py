@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle, Wedge
 from matplotlib.ticker import MaxNLocator
 
-from ..formats.gguf_lite.file import GGUFLite
+from ..formats.gguf_lite.read import GGUFLite
 from ..formats.gguf_lite.sizes import FileSizes, human
 from .style import COLOURS, MARKERS, WIDTH, described, part_style, picture
 
@@ -198,11 +198,9 @@ def descriptor_bytes(file: GGUFLite, name: str) -> Figure:
     Raises ``KeyError`` if the file has no such tensor.
     """
     if name not in file.tensors:
-        raise KeyError(f"no tensor {name!r} in {file.path}; the names are in .tensors")
+        raise KeyError(f"no tensor {name!r} in {file.label}; the names are in .tensors")
     info, (start, end) = file.tensors[name], file.spans[name]
-    with open(file.path, "rb") as stream:
-        stream.seek(start)
-        data = stream.read(end - start)
+    data = file.read(start, end)
     n = len(name.encode())
     rows = [
         ("name_len", "u16", data[:2], f"{n} bytes of name follow"),

@@ -21,9 +21,10 @@ from places import ROOT
 from miniquant import MiniquantError
 from miniquant.cli import main
 from miniquant.formats.bump import BumpType, open_bump, write_bump
+from miniquant.formats.describe import describe
 from miniquant.inspect.hexview import diff, fields, hexview, ribbon
 from miniquant.models.corpus import load_tokenizer
-from miniquant.models.modelfile import describe, load_any, weights_of
+from miniquant.models.load import load_any, weights_of
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import write_minigpt
 
@@ -54,7 +55,7 @@ def test_every_byte_lies_in_exactly_one_field_and_the_fields_say_what_the_refere
     found = fields(path)
     assert found[0].start == 0 and found[-1].end == len(data)
     assert all(a.end == b.start for a, b in pairwise(found))
-    assert not [f for f in found if f.kind == "unread"]
+    assert not [f for f in found if f.category == "unread"]
     header, tensors = parse_bump(path)
     by_name = {f.name: f for f in found}
     for field in ("num_layers", "vocab_size", "embed_dim", "context_len", "num_heads", "head_dim"):
@@ -66,7 +67,7 @@ def test_every_byte_lies_in_exactly_one_field_and_the_fields_say_what_the_refere
         field = by_name[f"tensor {tensor!r}: data"]
         assert (field.start, field.end, field.raw.tobytes()) == (offset, offset + len(raw), raw)
         assert field.value.shape == shape
-    padding = [f for f in found if f.kind == "padding"]
+    padding = [f for f in found if f.category == "padding"]
     assert all(not f.raw.any() and len(f) < 64 and f.end % 64 == 0 for f in padding)
 
 
@@ -82,7 +83,7 @@ def test_a_broken_checksum_leaves_every_field_named(folder, tmp_path):
     data = bytearray(path.read_bytes())
     data[5000] ^= 1
     path.write_bytes(data)
-    assert not [f for f in fields(path) if f.kind == "unread"]
+    assert not [f for f in fields(path) if f.category == "unread"]
     assert "header.checksum at byte 64: found" in repr(hexview(path, 0, 64))
     assert "byte 5000" in repr(diff(path, folder / "gpt" / "weights.bump"))
 
@@ -92,8 +93,8 @@ def test_without_config_json_header_and_types_are_named_and_the_rest_is_unread(f
     (tmp_path / "weights.bump").write_bytes(data)
     for source in (tmp_path / "weights.bump", data):
         found = fields(source)
-        assert [f.name for f in found if f.kind == "header"][-1] == "header.reserved"
-        assert found[-1].kind == "unread" and found[-1].end == len(data)
+        assert [f.name for f in found if f.category == "header"][-1] == "header.reserved"
+        assert found[-1].category == "unread" and found[-1].end == len(data)
         assert "config.json" in repr(hexview(source, 0, 32))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miniquant import FormatError
-from miniquant.formats.field import fields, parse
+from miniquant.formats.fields import fields, parse
 from miniquant.formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.fields import block_fields

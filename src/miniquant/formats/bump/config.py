@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError, MiniquantError
+from ...core.reading import Source, as_bytes, path_of
 from ..gguf.read import GGUFFile
 from .types import ARCHITECTURES, BumpConfig
 
@@ -83,14 +84,22 @@ def is_addressed(name: str) -> bool:
     return re.fullmatch(r"config\.[0-9a-f]{16}\.json", name) is not None
 
 
-def read_config(path: str | os.PathLike[str], checksum: bytes | None = None) -> tuple[BumpConfig, bytes]:
-    """The config beside a bump file, and the checksum of the weights that it was written with.
+def read_config(
+    source: Source, checksum: bytes | None = None, config: Source | None = None
+) -> tuple[BumpConfig, bytes]:
+    """The config of a bump file, and the checksum of the weights that it was written with.
 
-    With the ``checksum`` of the weights, and a ``config.json`` that belongs to others, the one named after that
-    checksum counts, if it is there: the machine stopped while the two files were being replaced.
+    source: the bump file; its ``config.json`` lies beside it, unless ``config`` is that file's path or its bytes.
+    With the ``checksum`` of the weights, and a ``config.json`` beside them that belongs to others, the one named after
+    that checksum counts, if it is there: the machine stopped while the two files were being replaced.
 
     Raises ``FormatError`` if it is missing, changed, or says anything that ``to-bump`` would not write.
     """
+    path = path_of(source)
+    if config is not None:
+        return _Reader(config).read()
+    if path is None:
+        raise ConfigError("bytes have no folder to look into; pass the config.json that belongs to them", field=NAME)
     found, missing = None, None
     try:
         found = _Reader(config_path(path)).read()
@@ -106,6 +115,14 @@ def read_config(path: str | os.PathLike[str], checksum: bytes | None = None) -> 
     return found
 
 
+def config_label(source: Source, config: Source | None = None) -> str:
+    """What an error message calls the config of a bump file."""
+    if config is None:
+        path = path_of(source)
+        return NAME if path is None else config_path(path)
+    return path_of(config) or NAME
+
+
 def belongs_to(path: str | os.PathLike[str]) -> str | None:
     """The bump file that an existing ``config.json`` was written for; ``None`` if it has another origin."""
     try:
@@ -115,20 +132,18 @@ def belongs_to(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
+class ConfigError(FormatError):
+    """What is wrong is the ``config.json``, not the bump file."""
+
+
 class _Reader:
     """A ``config.json``; errors name the key and the byte at which it stands."""
 
-    def __init__(self, path: str) -> None:
-        self.path, self.text = path, b""
+    def __init__(self, source: Source) -> None:
+        self.source, self.path, self.text = source, path_of(source), b""
 
     def read(self) -> tuple[BumpConfig, bytes]:
-        try:
-            with open(self.path, "rb") as file:
-                size = os.fstat(file.fileno()).st_size
-                self.text = file.read(min(size, LARGEST))
-        except OSError as error:
-            reason = f"{error.strerror}; a bump file needs the config.json that was written with it, in its own folder"
-            raise self._error(reason, NAME) from None
+        size = self._load()
         if size > LARGEST:
             raise self._error(f"it has {size} bytes, and {LARGEST} at most would be believed", NAME)
         self._check_own()
@@ -151,6 +166,21 @@ class _Reader:
             fields |= {"head_dim": head_dim, "kv_heads": fields["heads"], "rope_theta": 0.0}
             fields |= {"attention_bias": True, "mlp_bias": True}
         return BumpConfig(architecture, **fields), self._checksum(found["bump"])
+
+    def _load(self) -> int:
+        """Take in the text, if it is not too long; returns its length in bytes."""
+        if isinstance(self.source, bytes | bytearray | memoryview):
+            data = as_bytes(self.source)
+            self.text = bytes(data[:LARGEST])
+            return len(data)
+        try:
+            with open(self.source, "rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                self.text = file.read(min(size, LARGEST))
+        except OSError as error:
+            reason = f"{error.strerror}; a bump file needs the config.json that was written with it, in its own folder"
+            raise self._error(reason, NAME) from None
+        return size
 
     def _check_own(self) -> None:
         digits = _OWN.findall(self.text)
@@ -196,9 +226,10 @@ class _Reader:
             raise self._error(f"found {digits!r:.80}, expected 64 digits", "bump.weights_sha256")
         return bytes.fromhex(digits)
 
-    def _error(self, message: str, field: str) -> FormatError:
+    def _error(self, message: str, field: str) -> ConfigError:
         at = self.text.find(b'"' + field.rpartition(".")[2].encode("utf-8", "replace") + b'"')
-        return FormatError(message, path=self.path, field=field, offset=max(0, at))
+        where = field if self.path is not None else f"{NAME}: {field}"  # bytes have no name that would say so
+        return ConfigError(message, path=self.path, field=where, offset=max(0, at))
 
 
 # ---- from GGUF -------------------------------------------------------------------------------------------------------
@@ -299,4 +330,4 @@ class _Keys:
         return self.file.metadata.get(f"{self.architecture}.{name}", otherwise)
 
     def error(self, message: str) -> MiniquantError:
-        return MiniquantError(f"{self.file.path} cannot become a bump file: {message}")
+        return MiniquantError(f"{self.file.label} cannot become a bump file: {message}")

@@ -1,26 +1,25 @@
-"""Every byte of a bump file has a name: header, table of types, tensors, padding. What ``gguf_fields`` is for GGUF.
+"""Every byte of a bump file has a name: header, table of types, tensors, padding.
 
 The names and shapes of the tensors need the ``config.json`` beside the file; without it, header and types are named.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from ...core.errors import FormatError, QuantizationError
-from ..field import MAGIC_FIELD, Field, _Walk
-from ..gguf.fields import GGUFField, _padding
+from ...core.reading import Source, path_of
+from ..field import Decoder, Field, Member, Number, Text
+from ..gguf.fields import tensor_values
 from ..gguf.read import padded
-from .config import config_path, is_addressed, read_config
+from ..walk import MAGIC_FIELD, Walk, cut_short, padding
+from .config import ConfigError, read_config
 from .read import open_bump
 from .types import ALIGNMENT, COUNT, HEADER, OFFSETS, SIZES, BumpConfig, BumpType, parts, places
 
-_EXPLAINED = {
+EXPLAINED = {
     "magic": "says which format this is: eight letters, in reading order",
     "version": "the version of the format",
     "model_type": "1 is a llama, 2 this course's gpt2",
@@ -38,45 +37,30 @@ _EXPLAINED = {
 }
 
 
-@dataclass(frozen=True, repr=False)
-class BumpField(GGUFField):
-    """A field whose ``form`` may also be ``bump type``."""
+def bump_fields(data: np.ndarray, source: Source, config_json: Source | None = None) -> Iterator[Field]:
+    """The fields of a bump file, as far as its structure carries.
 
-    @property
-    def value(self) -> Any:
-        """As in ``GGUFField``; of a type's byte, the ``BumpType`` where there is one."""
-        if self.form != "bump type":
-            return super().value
-        (code,) = self.raw.tolist()
-        return BumpType(code) if code < len(BumpType) else code
-
-    def text(self, start: int | None = None, end: int | None = None) -> str:
-        """The value as short text."""
-        if self.form != "bump type" or not isinstance(self.value, BumpType):
-            return super().text(start, end)
-        return f"{self.value.value} ({self.value.name})"
-
-
-def bump_fields(data: np.ndarray, path: str | None) -> Iterator[Field]:
-    """The fields of a bump file, as far as its structure carries; ``path`` says where its ``config.json`` lies."""
-    walk = _Walk(data)
-    forms = {8: "<Q", 4: "<I", 32: "bytes"}
+    data: (n,) uint8, the whole file. source, config_json: as ``open_bump`` takes them
+    """
+    walk = Walk(data)
+    decoders = {8: Number("<Q"), 4: Number("<I"), 32: Decoder()}
     try:
         for name, size in SIZES.items():
-            form = "text" if name == "magic" else forms[size]
+            decoder = Text() if name == "magic" else decoders[size]
             field = MAGIC_FIELD if name == "magic" else f"header.{name}"
-            yield walk.take(field, size, "header", form, _EXPLAINED[name])
-        count = walk.take("dtype table: count", COUNT.size, "dtype", "<I", "how many tensors, a byte for each follows")
+            yield walk.take(field, size, "header", decoder, EXPLAINED[name])
+        count = walk.take(
+            "dtype table: count", COUNT.size, "dtype", Number("<I"), "how many tensors, a byte for each follows"
+        )
         yield count
-        config = _config(path, data)
+        config = _config(data, source, config_json)
         names = [part.name for part in parts(config)] if config and count.value < len(data) else []
         codes = []
         for index in range(count.value):
             name = repr(names[index]) if index < len(names) else f"tensor {index}"
             what = "how its values are stored, in bump's own numbers"
-            at = walk.take(f"type of {name}", 1, "dtype", "bump type", what)
-            yield BumpField(at.name, at.start, at.end, at.kind, what, at.raw, at.form)
-            codes.append(_described(*at.raw.tolist()))
+            yield (code := walk.take(f"type of {name}", 1, "dtype", Member(BumpType, "<B"), what))
+            codes.append(_described(*code.raw.tolist()))
     except EOFError:
         return
     if config is not None and len(codes) == len(names):
@@ -96,37 +80,34 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
     before = "the dtype table"
     try:
         for tensor in places(list(parts(config)), kinds):
-            yield from _padding(f"padding after {before}", data, end, tensor.offset, zeros)
+            yield from padding(f"padding after {before}", data, end, tensor.offset, zeros)
             stop = min(tensor.offset + tensor.n_bytes, len(data))
             if stop <= tensor.offset:
                 return
             raw, what = data[tensor.offset : stop], tensor.dtype.description
             if tensor.name.rpartition(".")[2].startswith("b") and not raw.any():
                 what = "zeros: the place of a bias that the model does not have"
-            if stop - tensor.offset < tensor.n_bytes:
-                what += f"; cut short: {stop - tensor.offset} of {tensor.n_bytes} bytes"
-            field = f"tensor {tensor.name!r}: data"
-            yield GGUFField(field, tensor.offset, stop, "values", what, raw, tensor.dtype.blocks.name, tensor.shape)
+            what += cut_short(stop - tensor.offset, tensor.n_bytes)
+            decoder = tensor_values(tensor.dtype.blocks, tensor.shape)
+            yield Field(f"tensor {tensor.name!r}: data", tensor.offset, stop, "values", what, raw, decoder)
             end, before = stop, repr(tensor.name)
     except QuantizationError:
         return
-    yield from _padding(f"padding after {before}", data, end, padded(end, ALIGNMENT), zeros)
+    yield from padding(f"padding after {before}", data, end, padded(end, ALIGNMENT), zeros)
 
 
-def _config(path: str | None, data: np.ndarray) -> BumpConfig | None:
+def _config(data: np.ndarray, source: Source, config_json: Source | None) -> BumpConfig | None:
     at = OFFSETS["checksum"]
     try:
-        return read_config(path, data[at : at + 32].tobytes())[0] if path is not None else None
+        return read_config(source, data[at : at + 32].tobytes(), config_json)[0]
     except FormatError:
         return None
 
 
-def check_bump(path: str | os.PathLike[str]) -> None:
+def check_bump(source: Source, config_json: Source | None = None) -> None:
     """Raise what the reader raises; an error in ``config.json`` as one that begins behind the table of types."""
     try:
-        open_bump(path).close()
-    except FormatError as error:
-        if error.path != config_path(path) and not is_addressed(os.path.basename(error.path or "")):
-            raise
+        open_bump(source, config_json).close()
+    except ConfigError as error:
         message = str(error).removeprefix(f"{error.path}: ")
-        raise FormatError(message, path=path, field="config.json", offset=HEADER.size + COUNT.size) from None
+        raise FormatError(message, path=path_of(source), field="config.json", offset=HEADER.size + COUNT.size) from None

@@ -9,11 +9,12 @@ import os
 import numpy as np
 
 from ...core.errors import FormatError, QuantizationError
-from ...core.reading import MappedFile
+from ...core.reading import Source
+from ..file import TensorFile
 from ..gguf.codecs import decode
 from ..gguf.read import padded
 from ..tensor import TensorInfo
-from .config import config_path, read_config
+from .config import config_label, read_config
 from .types import (
     ALIGNMENT,
     ARCHITECTURES,
@@ -34,41 +35,55 @@ PIECE = 2**20  # bytes hashed at once: whole pages
 PATIENCE = 5  # attempts to open a file that another program keeps replacing
 
 
-def open_bump(path: str | os.PathLike[str]) -> BumpFile:
-    """Map a bump file and check all of it, with its ``config.json``; the tensors wait until they are asked for.
+def open_bump(source: Source, config: Source | None = None) -> BumpFile:
+    """Open a bump file and check all of it, with its ``config.json``; the tensors wait until they are asked for.
+
+    source: a path, or the file's bytes. config: the path or the bytes of the ``config.json`` that was written with it;
+    may be left out if it lies beside the file, and must be given for bytes.
 
     Raises ``FormatError`` for a malformed file or one that does not fit its ``config.json``, ``OSError`` for one that
     cannot be opened.
     """
+    if isinstance(source, bytes | bytearray | memoryview):
+        return BumpFile(source, config)
     for _ in range(PATIENCE):
-        before = os.stat(path)
+        before = os.stat(source)
         try:
-            return BumpFile(path)
+            return BumpFile(source, config)
         except FormatError:
-            after = os.stat(path)
+            after = os.stat(source)
             if (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns):
                 raise  # else another program replaced it meanwhile: weights of before, config.json of after
-    return BumpFile(path)
+    return BumpFile(source, config)
 
 
-class BumpFile(MappedFile):
+class BumpFile(TensorFile[BumpType]):
     """An open bump file, usable in a ``with`` block: one mapping, in which every tensor has its place.
 
     ``header`` and ``config`` say what model it is, ``tensors`` maps names to ``TensorInfo``. The checksum is that of
     the mapping itself, whatever file the path names by now; no piece of it stays in memory for that.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, HEADER.size)
+    alignment = ALIGNMENT
+    version = VERSION
+
+    def __init__(self, source: Source, config: Source | None = None) -> None:
+        super().__init__(source, HEADER.size)
         self.data_start = 0  # offsets count from the file's start
         self.header = Header._make(HEADER.unpack_from(self._data))
         self._check_header()
         types = self._read_types()
-        self.config, checksum = read_config(self.path, self.header.checksum)
-        self._check_config(checksum, len(types))
-        self.tensors: dict[str, TensorInfo[BumpType]] = self._placed(types)
+        self.config, checksum = read_config(source, self.header.checksum, config)
+        self._check_config(checksum, len(types), config_label(source, config))
+        self.metadata = {key: value for key, value in self.config._asdict().items() if value is not None}
+        self.tensors = self._placed(types)
         self._check_padding(len(types))
         self._check_sum()
+
+    @property
+    def architecture(self) -> str:
+        """The model's: llama or gpt2."""
+        return self.config.architecture
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor decoded: float32 in its shape, a fresh array."""
@@ -123,7 +138,7 @@ class BumpFile(MappedFile):
             types.append(BumpType(code))
         return types
 
-    def _check_config(self, checksum: bytes, count: int) -> None:
+    def _check_config(self, checksum: bytes, count: int, label: str) -> None:
         header, config = self.header, self.config
         pairs = {
             "model_type": config.model_type,
@@ -138,9 +153,7 @@ class BumpFile(MappedFile):
         for name, expected in pairs.items():
             found = getattr(header, name)
             shown = [f"{v.hex()[:16]}…" if isinstance(v, bytes) else v for v in (found, expected)]
-            self._expect(
-                name, found == expected, f"found {shown[0]}, and {config_path(self.path)} belongs to {shown[1]}"
-            )
+            self._expect(name, found == expected, f"found {shown[0]}, and {label} belongs to {shown[1]}")
         if config.heads % config.kv_heads:
             raise self._error(
                 f"{config.heads} heads cannot share {config.kv_heads} key-value heads (config.json)",

@@ -138,7 +138,7 @@ def _checked(file: GGUFFile, source: str, part: Part) -> BumpType:
 
 
 def _refuse(file: GGUFFile, message: str) -> MiniquantError:
-    return MiniquantError(f"{file.path} cannot become a bump file: {message}")
+    return MiniquantError(f"{file.label} cannot become a bump file: {message}")
 
 
 def _write(out: BinaryIO, file: GGUFFile, found: list[tuple[Part, BumpType]], types: list[BumpType]) -> bytes:

@@ -79,7 +79,7 @@ class Typed(NamedTuple):
 class StringArray(Sequence[str]):
     """An array of strings in a mapped file: found once, decoded only when asked for."""
 
-    def __init__(self, data: memoryview, starts: Sequence[int], where: str, path: str) -> None:
+    def __init__(self, data: memoryview, starts: Sequence[int], where: str, path: str | None) -> None:
         self._data, self._starts, self._where, self._path = data, starts, where, path
 
     def __len__(self) -> int:

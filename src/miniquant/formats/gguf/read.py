@@ -16,14 +16,14 @@ Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
 from __future__ import annotations
 
 import math
-import os
 import struct
 from array import array
 from typing import Any
 
 import numpy as np
 
-from ...core.reading import MappedFile
+from ...core.reading import Source
+from ..file import TensorFile
 from ..tensor import TensorInfo
 from .codecs import decode
 from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
@@ -50,15 +50,15 @@ def padded(size: int, alignment: int) -> int:
     return -(-size // alignment) * alignment
 
 
-def read_gguf(path: str | os.PathLike[str]) -> GGUFFile:
-    """Map a GGUF file and read its header, metadata and tensor infos; the tensors wait until they are asked for.
+def read_gguf(source: Source) -> GGUFFile:
+    """Open a GGUF file, by its path or as bytes, and read its tensor infos; the tensors wait until they are asked for.
 
     Raises ``FormatError`` for a malformed file, ``OSError`` for one that cannot be opened.
     """
-    return GGUFFile(path)
+    return GGUFFile(source)
 
 
-class GGUFFile(MappedFile):
+class GGUFFile(TensorFile[GGMLType]):
     """An open GGUF file, usable in a ``with`` block.
 
     ``metadata`` maps keys to values, ``types`` to their types, ``tensors`` names to ``TensorInfo``. Numeric arrays are
@@ -66,8 +66,8 @@ class GGUFFile(MappedFile):
     tensor info, and the one after its last.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, HEADER.size)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, HEADER.size)
         self.alignment = ALIGNMENT
         self.metadata: dict[str, Any] = {}
         self.types: dict[str, tuple[ValueType, ValueType | None]] = {}
@@ -95,6 +95,11 @@ class GGUFFile(MappedFile):
         w = decode(raw, info.dtype).reshape(info.shape)
         return w if w.flags.writeable else w.copy()  # F32 is still the file
 
+    @property
+    def architecture(self) -> str:
+        """``general.architecture``, or unknown."""
+        return str(self.metadata.get("general.architecture", "unknown"))
+
     def typed(self) -> dict[str, Typed]:
         """The metadata with its types, as ``write_gguf`` takes it, so that a copy is exact."""
         return {key: Typed(value, *self.types[key]) for key, value in self.metadata.items()}
@@ -110,7 +115,7 @@ class GGUFFile(MappedFile):
             raise self._error(
                 "the file is big-endian, and this reader reads little-endian files only", "header.version", 4
             )
-        self.version: int = version
+        self.version = version
         if version not in VERSIONS:
             older = "; version 1 is obsolete, convert the model again" if version == 1 else ""
             raise self._error(f"found version {version}, this reader knows 2 and 3{older}", "header.version", 4)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...quantization.schemes import role_of
-from .file import HEADER, GGUFLite, open_gguf_lite
+from .read import GGUFLite, open_gguf_lite
+from .types import HEADER
 
 PLURALS = {
     "weight": "weights",

@@ -1,13 +1,7 @@
-"""The checkpoint of a Hugging Face folder: safetensors files, one or many, of which only the headers are read.
-
-1. <Q length of the header in bytes
-2. the header: JSON, {name: {"dtype": "BF16", "shape": [...], "data_offsets": [begin, end]}, "__metadata__": {...}}
-3. the data: the tensors back to back, without a gap; offsets count from here
+"""A safetensors file, and the checkpoint of a Hugging Face folder, one file or many, of which only headers are read.
 
 A checkpoint of several files, its shards, comes with ``model.safetensors.index.json``, which says where each tensor is.
-The header may lie, so every size is held against the file's before anything is allocated.
-
-Source: the format section of the safetensors documentation; ``safetensors/src/tensor.rs`` for its limits.
+The header may lie, so every size is checked against the file's before anything is allocated. ``types`` has the layout.
 """
 
 from __future__ import annotations
@@ -21,31 +15,40 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from ...core.arrays import bfloat16_to_float32
 from ...core.errors import FormatError, PickleSecurityRisk
-from ...core.reading import MappedFile, read_bounded
+from ...core.reading import Source, read_bounded
+from ..file import TensorFile
+from ..tensor import TensorInfo
+from .types import MAX_HEADER, SafetensorsType
 
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
-MAX_HEADER = 100_000_000  # bytes, the library's own limit
 MAX_TEXT = 2**27  # bytes of a JSON file: the largest tokenizers have a quarter of that
-DTYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2"), "BF16": np.dtype("<u2")}  # numpy has no bfloat16
-NAMES = {"F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
 
 
 class Stored(NamedTuple):
-    """A tensor in a file: ``dtype`` is F32, F16 or BF16, ``offset`` counts from the start of the data."""
+    """A tensor of a checkpoint: the file that it is in, its info there, and its first byte in that file."""
 
     path: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-    start: int  # its first byte in the file
+    info: TensorInfo[SafetensorsType]
+    start: int
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The tensor's shape."""
+        return self.info.shape
+
+    @property
+    def dtype(self) -> SafetensorsType:
+        """The tensor's type."""
+        return self.info.dtype
 
     @property
     def n_bytes(self) -> int:
         """The length of the data."""
-        return math.prod(self.shape) * DTYPES[self.dtype].itemsize
+        return self.info.n_bytes
 
     def map(self) -> np.ndarray:
         """The tensor, mapped and not read: ``shape``, float32, float16, or bfloat16's bits as uint16.
@@ -53,8 +56,8 @@ class Stored(NamedTuple):
         The mapping ends with the last array that uses it: what was read no longer counts as memory then.
         """
         if not self.n_bytes:
-            return np.empty(self.shape, DTYPES[self.dtype])
-        return np.memmap(self.path, DTYPES[self.dtype], "r", self.start, self.shape).view(np.ndarray)
+            return np.empty(self.shape, self.dtype.numpy)
+        return np.memmap(self.path, self.dtype.numpy, "r", self.start, self.shape).view(np.ndarray)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Some rows as ``map`` has them, read and not mapped: a file that is cut meanwhile is an error, no crash.
@@ -62,14 +65,14 @@ class Stored(NamedTuple):
         Raises ``FormatError`` if the file has become shorter than its header says, ``OSError`` if it has gone.
         """
         width = math.prod(self.shape[1:])
-        out = np.empty((stop - start, *self.shape[1:]), DTYPES[self.dtype])
+        out = np.empty((stop - start, *self.shape[1:]), self.dtype.numpy)
         with open(self.path, "rb", buffering=0) as file:
             self._fill(file, start * width, out)
         return out
 
     def columns(self, start: int, stop: int) -> np.ndarray:
         """Some columns of a matrix, read row by row: (rows, stop - start). Raises what ``rows`` raises."""
-        out = np.empty((self.shape[0], stop - start), DTYPES[self.dtype])
+        out = np.empty((self.shape[0], stop - start), self.dtype.numpy)
         with open(self.path, "rb", buffering=0) as file:
             for index, row in enumerate(out):
                 self._fill(file, index * self.shape[1] + start, row)
@@ -86,14 +89,19 @@ class Stored(NamedTuple):
             left = left[got:]
 
 
-class SafetensorsFile(MappedFile):
-    """The header of a safetensors file: ``tensors`` maps names to ``Stored``.
+def open_safetensors(source: Source) -> SafetensorsFile:
+    """Open a safetensors file, by its path or as bytes, and read its header. Errors as in ``SafetensorsFile``."""
+    return SafetensorsFile(source)
+
+
+class SafetensorsFile(TensorFile[SafetensorsType]):
+    """An open safetensors file; ``metadata`` is the header's ``__metadata__``.
 
     Raises ``FormatError`` for a malformed file, ``OSError`` for one that cannot be opened.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        super().__init__(path, 8)
+    def __init__(self, source: Source) -> None:
+        super().__init__(source, 8)
         (length,), _ = self._take("<Q", 0, "header.length")
         if length > min(self.n_bytes - 8, MAX_HEADER):
             raise self._error(
@@ -103,34 +111,42 @@ class SafetensorsFile(MappedFile):
             )
         self.data_start = 8 + length
         entries = parse_object(self._text(8, self.data_start, "header"), self.path, "header", 8)
-        entries.pop("__metadata__", None)  # free text, such as {"format": "pt"}
-        self.tensors: dict[str, Stored] = {name: self._entry(name, entry) for name, entry in entries.items()}
+        about = entries.pop("__metadata__", {})  # free text, such as {"format": "pt"}
+        self.metadata = about if isinstance(about, dict) else {}
+        self.tensors = {name: self._entry(name, entry) for name, entry in entries.items()}
         self._check_places((name, info.offset, info.n_bytes, 8) for name, info in self.tensors.items())
         used, there = sum(info.n_bytes for info in self.tensors.values()), self.n_bytes - self.data_start
         if used != there:
             raise self._error(f"the tensors take {used} bytes, the file has {there} for them", "data", self.data_start)
 
-    def _entry(self, name: str, entry: Any) -> Stored:
+    def tensor(self, name: str) -> np.ndarray:
+        """A tensor in its shape, float32, a fresh array."""
+        info = self._info(name)
+        w = self.raw(name).view(info.dtype.numpy).reshape(info.shape)
+        return bfloat16_to_float32(w) if info.dtype == SafetensorsType.BF16 else w.astype(np.float32)
+
+    def _entry(self, name: str, entry: Any) -> TensorInfo[SafetensorsType]:
         field = f"tensor {name[:80]!r}"
         if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
             raise self._error("its entry is not a dtype, a shape and data_offsets", field, 8)
+        known = SafetensorsType.__members__
         dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
-        if not isinstance(dtype, str) or dtype not in DTYPES:
+        if not isinstance(dtype, str) or dtype not in known:
             raise self._error(
-                f"found {dtype!r:.40}; weights of {', '.join(DTYPES)} can be converted: save the checkpoint as one",
+                f"found {dtype!r:.40}; weights of {', '.join(known)} can be converted: save the checkpoint as one",
                 f"{field}: dtype",
                 8,
             )
         if not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
             raise self._error("its shape and data_offsets are not lists of whole numbers from 0 on", field, 8)
-        stored = Stored(self.path, dtype, tuple(shape), offsets[0], self.data_start + offsets[0])
-        if stored.n_bytes != offsets[1] - offsets[0]:
+        info = TensorInfo(name, tuple(shape), SafetensorsType[dtype], offsets[0])
+        if info.n_bytes != offsets[1] - offsets[0]:
             raise self._error(
-                f"{dtype} of shape {shape} takes {stored.n_bytes:.10g} bytes, and it has {offsets[1] - offsets[0]}",
+                f"{dtype} of shape {shape} takes {info.n_bytes:.10g} bytes, and it has {offsets[1] - offsets[0]}",
                 f"{field}: data_offsets",
                 8,
             )
-        return stored
+        return info
 
 
 def _counts(values: Any) -> bool:
@@ -150,7 +166,7 @@ def read_text(path: Path) -> str:
         raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, offset=error.start) from None
 
 
-def parse_object(text: str, path: str, field: str | None = None, offset: int = 0) -> dict[str, Any]:
+def parse_object(text: str, path: str | None, field: str | None = None, offset: int = 0) -> dict[str, Any]:
     """A JSON object in which no key stands twice; ``offset`` is where the text begins in the file."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -185,7 +201,7 @@ def open_checkpoint(folder: Path) -> dict[str, Stored]:
     if (folder / INDEX).exists():
         return _open_shards(folder, files)
     if SINGLE in files and len(files) == 1:
-        return SafetensorsFile(folder / SINGLE).tensors
+        return _stored(folder / SINGLE)
     if files:
         raise FormatError(
             f"found {listed(files)}; without {INDEX} there is one file, {SINGLE}: download the index, or move the "
@@ -201,6 +217,13 @@ def open_checkpoint(folder: Path) -> dict[str, Stored]:
     raise FormatError(f"no {SINGLE} and no {INDEX} in it: there are no weights to convert", path=folder)
 
 
+def _stored(path: Path) -> dict[str, Stored]:
+    """The tensors of one file, which is closed again."""
+    with open_safetensors(path) as file:
+        place = os.fspath(path)
+        return {name: Stored(place, info, file.data_start + info.offset) for name, info in file.tensors.items()}
+
+
 def _open_shards(folder: Path, files: set[str]) -> dict[str, Stored]:
     index = read_object(folder / INDEX)
     places = index.get("weight_map")
@@ -213,7 +236,7 @@ def _open_shards(folder: Path, files: set[str]) -> dict[str, Stored]:
         raise FormatError(f"it knows nothing of {listed(extra)}; move it away if it is none", path=folder / INDEX)
     found: dict[str, Stored] = {}
     for shard in sorted(shards):
-        for name, stored in SafetensorsFile(folder / shard).tensors.items():
+        for name, stored in _stored(folder / shard).items():
             if name in found:
                 raise FormatError(f"{name[:80]!r} stands in {Path(found[name].path).name} too", path=stored.path)
             if places.get(name) != shard:

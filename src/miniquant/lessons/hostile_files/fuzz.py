@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ...core.errors import FormatError
-from ...formats.field import fields
+from ...formats.field import Dims, Text
+from ...formats.fields import fields
 from .machine import Harm, Machine
 
 LIES = [0, 1, 2, 5, 200, 2**16, 2**31, 2**32 - 1, 2**32, 2**61, 2**62, 2**63, 2**64 - 8, 2**64 - 1]
@@ -38,10 +39,10 @@ def places(data: bytes) -> tuple[list[tuple[int, int]], list[int]]:
     """Where the numbers of a valid file stand, as (first byte, how many), and where its names and texts begin."""
     numbers, texts = [], []
     for part in fields(data):
-        width = {"dims": 4, "dims64": 8}.get(part.form, len(part))
-        if part.form in ("text", "line"):
+        width = part.decoder.width if isinstance(part.decoder, Dims) else len(part)
+        if isinstance(part.decoder, Text):
             texts.append(part.start)
-        elif part.kind not in ("values", "padding") and width in (1, 2, 4, 8):
+        elif part.category not in ("values", "padding") and width in (1, 2, 4, 8):
             numbers += [(at, width) for at in range(part.start, part.end, width)]
     return numbers, texts
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from ...core.errors import FormatError
-from ...formats.gguf_lite.file import DType
+from ...formats.gguf_lite.types import DType
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared.gguf_lite_by_hand import descriptor_oracle, header_oracle, pack_oracle
 from . import check_bounds as bounds

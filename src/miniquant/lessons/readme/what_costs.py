@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from ...formats.gguf_lite.file import DType
+from ...formats.gguf_lite.types import DType
 from ...lab import Exercise, Mistake, edit, omit
 from ...quantization.schemes import SCHEMES
 from ..shared import observed

@@ -21,7 +21,8 @@ from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.codecs import CODECS
 from ...formats.gguf.types import GGMLType
 from ...formats.gguf.write import LazyTensor, write_gguf
-from ...formats.safetensors.read import NAMES, Stored, listed, open_checkpoint
+from ...formats.safetensors.read import Stored, listed, open_checkpoint
+from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
@@ -165,6 +166,9 @@ def _bits(stored: Stored, start: int, stop: int) -> np.ndarray:
     return stored.rows(start, stop).view(np.uint8)
 
 
+_HELD = {SafetensorsType.F32: "float32", SafetensorsType.F16: "float16", SafetensorsType.BF16: "bfloat16"}
+
+
 def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
     """A tensor as it will stand in the GGUF file, read when it is written; ``count`` hears of every piece."""
     shape = row.shape[::-1] if row.transposed else row.shape
@@ -192,7 +196,7 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
             )
         return w
 
-    return LazyTensor(shape, NAMES[stored.dtype], rows)
+    return LazyTensor(shape, _HELD[stored.dtype], rows)
 
 
 def _types(rows: list[tuple[Row, Stored]], kind: FileType, layers: int) -> dict[str, GGMLType]:

@@ -18,7 +18,7 @@ class BlockField(NamedTuple):
     n_bytes: int
     category: str  # "header", "scales" or "values"
     text: str
-    form: str = "bytes"  # or a code of ``struct``, for one number
+    code: str = ""  # of ``struct``, for a part that is one number
 
 
 class Dot(NamedTuple):
