@@ -37,8 +37,8 @@ from miniquant import PRESETS, SCHEMES, Quantized, preset, write_gguf_lite
 from miniquant.core.files import atomic_write
 from miniquant.formats.bump import write_bump
 from miniquant.formats.bump.types import BUMP_TYPES
-from miniquant.formats.ggml_legacy.file import DTYPES as LEGACY_DTYPES
-from miniquant.formats.ggml_legacy.file import ggml_bytes, ggml_name
+from miniquant.formats.ggml_legacy.types import LegacyType
+from miniquant.formats.ggml_legacy.write import ggml_bytes, ggml_name
 from miniquant.formats.gguf import GGMLType, LazyTensor, RawTensor, Typed, ValueType, encode, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.codecs.q8_k import encode_q8_k
@@ -432,7 +432,7 @@ def plain(folder: Path) -> bytes:
     return (folder / "f").read_bytes()
 
 
-for kind in LEGACY_DTYPES:
+for kind in map(int, LegacyType):
     file(f"legacy ggml of type {kind}", legacy, kind, ())
 file("legacy ggml of version 2 with a number more", legacy, 2001, (7,))
 file("record of exercises", record)

@@ -15,7 +15,7 @@ from bump_models import TINY, write_llama
 import miniquant.formats.bump.read as module
 from miniquant.core.errors import FormatError
 from miniquant.formats.bump import BumpFile, open_bump, write_bump
-from miniquant.formats.field import fields
+from miniquant.formats.fields import fields
 
 
 def convert(folder, **how):

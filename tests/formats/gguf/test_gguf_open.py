@@ -13,11 +13,11 @@ from typing import Any
 import gguf
 import numpy as np
 import pytest
-from miniquant.models.modelfile import describe
 
 from miniquant.core.errors import FormatError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.field import fields
+from miniquant.formats.describe import describe
+from miniquant.formats.fields import fields
 from miniquant.formats.gguf import Typed, ValueType, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
 
