@@ -81,7 +81,7 @@ EXERCISE = Exercise(
             edit("block[:2]", "blocks[0, :2]"),
             cause="The first block's d was taken for all blocks.",
             cure="Multiply each block's sum by its own d.",
-            see="right for one block, wrong for two",
+            see="right for one block, wrong for two whose scales differ",
         ),
         Mistake(
             "no scale",
@@ -95,7 +95,7 @@ EXERCISE = Exercise(
             edit("q @ part", "q @ x[:32]"),
             cause="Every block met the first 32 numbers of x.",
             cure="Block i meets `x[32 * i : 32 * i + 32]`.",
-            see="right for one block, wrong for two",
+            see="right for one block, wrong for two, also where the scales are equal",
         ),
         Mistake(
             "the scale behind the values",
