@@ -37,7 +37,7 @@ WORST = 0.05  # of a package's mutants may survive
 
 # package -> the folders of tests that are asked
 PACKAGES = {
-    "core": ["core", "formats/gguf_lite"],
+    "core": ["core"],
     "quantization": ["quantization"],
     "formats": ["formats"],
     "calibrate": ["calibrate"],

@@ -241,6 +241,7 @@ def _sha(path: Path) -> str:
 def _learn(file: str, folder: Path) -> int:
     import coverage
 
+    _limit()
     cover = coverage.Coverage(data_file=None, source=[str(SOURCE)], config_file=False)
     cover.start()
     plugin = _Plugin(cover=cover)
@@ -310,14 +311,19 @@ def judge(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]]
     return result, killer.read_text() if killer.exists() else "", seconds
 
 
-def _try(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]], cpu: int, folder: Path) -> int:
-    """0: every test passed, 1: one failed, 70: something is wrong with this runner."""
+def _limit() -> None:
+    """What no fork may exceed: memory, the length of a file. A test that needs more fails when it is learnt."""
     status = Path("/proc/self/statm")
     if status.exists():
         size = int(status.read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(resource.RLIMIT_AS, (size + MEMORY, size + MEMORY))
     resource.setrlimit(resource.RLIMIT_FSIZE, (2**30, 2**30))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _try(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]], cpu: int, folder: Path) -> int:
+    """0: every test passed, 1: one failed, 70: something is wrong with this runner."""
+    _limit()
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))  # seconds: SIGXCPU ends a loop that never returns
     sys.meta_path.insert(0, _Hook(module, mutant.source))
     (folder / "mutant.py").write_text(mutant.source)
