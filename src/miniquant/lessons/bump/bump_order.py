@@ -99,12 +99,10 @@ EXERCISE = Exercise(
                 "return [name for name in wanted if name in tensors]",
             ),
             cause="A bias that the model does not have was left out, so everything after it moved up one place.",
-            cure="Put None there: zeros will keep the place.",
-            see="a list that is too short"),
+            cure="Put None there: zeros will keep the place.", see="a list that is too short"),
         Mistake("left over, and left out", edit("if left or missing", "if missing"),
             cause="A tensor for which the layout has no place was dropped without a word, and the model is another one now.",
-            cure="Raise ValueError if a tensor is not in the layout.",
-            see="no error for rope_freqs.weight"),
+            cure="Raise ValueError if a tensor is not in the layout.", see="no error for rope_freqs.weight"),
         Mistake("two ends and no questions", body("""
                 names = [f"blk.{i}.{part}" for i in range(n_layers) for part in layer]
                 return ["token_embd.weight", *(name if name in tensors else None for name in names), "output_norm.weight"]
@@ -122,8 +120,7 @@ EXERCISE = Exercise(
             see="no error for a file without token_embd.weight"),
         Mistake("layers in the order of text", edit("range(n_layers)", "sorted(range(n_layers), key=str)"),
             cause="Sorted as text, layer 10 comes before layer 2.",
-            cure="Count with `range(n_layers)`.",
-            see="right up to ten layers, `blk.10.` after `blk.1.` for more"),
+            cure="Count with `range(n_layers)`.", see="right up to ten layers, `blk.10.` after `blk.1.` for more"),
         Mistake("part by part",
             edit("for i in range(n_layers) for part in layer", "for part in layer for i in range(n_layers)"),
             cause="All layers' norms came first, then all layers' queries; a layer is to lie in one piece.",
@@ -132,8 +129,7 @@ EXERCISE = Exercise(
         Mistake("biases behind the matrices",
             edit("in layer]", 'in sorted(layer, key=lambda part: part.endswith(".bias"))]'),
             cause="The biases come together at the end of each layer, and each belongs after its matrix.",
-            cure="Keep the order of `layer`.",
-            see="right parts of each layer in another order"),
+            cure="Keep the order of `layer`.", see="right parts of each layer in another order"),
         Mistake("the ends together",
             edit("wanted += [f", "middle = [f").edit('"output.weight"]', '"output.weight"] + middle'),
             cause="output_norm follows the embedding, as in many GGUF files, and here it comes last.",
@@ -148,7 +144,6 @@ EXERCISE = Exercise(
         Mistake("the head forgotten",
             edit(', "output.weight"]', "]").edit("if name not in wanted", 'if name not in [*wanted, "output.weight"]'),
             cause="output.weight, the head of a model that does not share it with the embedding, was dropped.",
-            cure="Append it at the very end if it is there.",
-            see="one name too few where the model has output.weight"),
+            cure="Append it at the very end if it is there.", see="one name too few where the model has output.weight"),
     ),
 )
