@@ -152,7 +152,7 @@ class _FileType(click.Option):
         return super().get_help_record(ctx)
 
 
-class _TensorType(click.ParamType):
+class _TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
     """A type that has a codec."""
 
     name = "type"

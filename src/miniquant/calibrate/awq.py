@@ -62,7 +62,8 @@ def channel_scale(mean: np.ndarray, alpha: float) -> np.ndarray:
     """
     level = np.maximum(mean, SMALLEST_MEAN * mean.mean()) if mean.any() else np.ones_like(mean)
     scale = level**alpha
-    return (scale / np.sqrt(scale.max() * scale.min())).astype(np.float32)
+    normalised: np.ndarray = scale / np.sqrt(scale.max() * scale.min())
+    return normalised.astype(np.float32)
 
 
 def search_scale(w: np.ndarray, mean: np.ndarray, hessian: np.ndarray, rule: GridRule) -> np.ndarray:

@@ -25,7 +25,7 @@ Fold = Callable[[np.ndarray], None]
 def fold_before(model: MiniGPT, name: str) -> Fold | None:
     """How to fold a scale (in,) in front of a linear layer of this name, ``"layers.0.mlp.fc1"``; fc2 takes none."""
     number, layer = name.removeprefix("layers.").split(".", 1)
-    block = model.layers[int(number)]
+    block = model.blocks[int(number)]
     return {
         "attn.qkv": partial(fold_into_norm, block.ln1, block.attn.qkv),
         "attn.proj": partial(fold_into_value, block.attn),
@@ -41,8 +41,8 @@ def fold_into_norm(norm: nn.LayerNorm, linear: nn.Linear, scale: np.ndarray) -> 
     Raises ``QuantizationError`` unless the scale is a positive number for each channel.
     """
     s = _checked(scale, linear.in_features)
-    norm.weight /= s
-    norm.bias /= s
+    norm.weight.div_(s)
+    norm.bias.div_(s)
     linear.weight *= s  # (out, in) × (in,): column by column
 
 

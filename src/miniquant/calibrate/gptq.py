@@ -72,7 +72,10 @@ def gptq_layer(
     """
     plain = quantize_nearest(w, rule)
     size = rule.group_size or w.shape[1]
-    fitted = (lambda v, h: rule.fit(clip_weights(v, h, rule))) if clip else (lambda v, _: rule.fit(v))
+
+    def fitted(v: np.ndarray, h: np.ndarray) -> Grid:
+        return rule.fit(clip_weights(v, h, rule) if clip else v)
+
     grid = Grid(plain.grid.scale.copy(), plain.grid.minimum.copy(), plain.grid.low, plain.grid.high)
     early = act_order or size == w.shape[1]
     if early:
@@ -140,6 +143,9 @@ def _never_worse(found: QuantizedMatrix, plain: QuantizedMatrix, w: np.ndarray, 
     """Row by row the better of two roundings, by the output error on the calibration text."""
     errors = [output_error(dequantize(*rounded) - w, hessian) for rounded in (found, plain)]
     keep = (errors[0] <= errors[1])[:, None]  # (out, 1); false for NaN too
-    pick = lambda a, b: np.where(keep, a, b)  # noqa: E731
+
+    def pick(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.where(keep, a, b)
+
     grid = Grid(pick(found.grid.scale, plain.grid.scale), pick(found.grid.minimum, plain.grid.minimum), *plain.grid[2:])
     return QuantizedMatrix(pick(found.q, plain.q), grid)

@@ -89,8 +89,9 @@ def walk_linear_layers(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str
     ['layers.0.attn.qkv', 'layers.0.attn.proj', 'layers.0.mlp.fc1']
     """
     ids = torch.from_numpy(_windows(model, tokens))
-    parts = [model.tok_emb(part) + model.pos_emb.weight[: ids.shape[1]] for part in ids.split(BATCH)]
-    for i, block in enumerate(model.layers):
+    batches = [ids[start : start + BATCH] for start in range(0, len(ids), BATCH)]
+    parts = [model.tok_emb(part) + model.pos_emb.weight[: ids.shape[1]] for part in batches]
+    for i, block in enumerate(model.blocks):
         places = [f"layers.{i}.{name}" for name in LINEAR_LAYERS]
         attn, mlp = block.attn, block.mlp
         inside = [block.ln1(x) for x in parts]  # each (windows, length, d_model)
@@ -107,7 +108,7 @@ def walk_linear_layers(model: MiniGPT, tokens: np.ndarray) -> Iterator[tuple[str
 
 def _entering(layer: nn.Linear, module: nn.Module, x: Tensor) -> Tensor:
     """What reaches a layer inside of a module when ``x`` goes into the module."""
-    seen = []
+    seen: list[Tensor] = []
     handle = layer.register_forward_pre_hook(lambda _, arguments: seen.append(arguments[0]))
     try:
         module(x)
@@ -155,7 +156,8 @@ def output_error(change: np.ndarray, hessian: np.ndarray) -> np.ndarray:
     array([2., 3.])
     """
     change = change.astype(np.float64)
-    return ((change @ hessian) * change).sum(axis=1)
+    moved: np.ndarray = ((change @ hessian) * change).sum(axis=1)
+    return moved
 
 
 def get_weight(linear: nn.Linear) -> np.ndarray:

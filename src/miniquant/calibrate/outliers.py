@@ -31,7 +31,7 @@ def plant_outliers(model: MiniGPT, channels: int = CHANNELS, factor: float = FAC
     if not 0 <= channels <= width or not 0 < factor < np.inf:
         raise QuantizationError(f"{channels} of {width} channels times {factor:g} is nothing to plant")
     twin, random = copy.deepcopy(model), np.random.default_rng(seed)
-    for block in twin.layers:
+    for block in twin.blocks:
         for norm, linear in ((block.ln1, block.attn.qkv), (block.ln2, block.mlp.fc1)):
             scale = np.ones(width, np.float32)
             scale[random.choice(width, channels, replace=False)] = 1 / factor  # dividing by it makes them larger

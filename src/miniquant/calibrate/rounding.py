@@ -9,8 +9,9 @@ import copy
 from collections.abc import Mapping
 
 import numpy as np
+from torch import nn
 
-from ..core.errors import QuantizationError
+from ..core.errors import QuantizationError, SchemeError
 from ..models.minigpt import MiniGPT
 from ..models.quantizer import ModelQuantizer, QuantizedLinear
 from ..quantization.grids import GRID_RULES, GridRule, QuantizedMatrix, dequantize, quantize
@@ -60,7 +61,10 @@ def with_quantized_layers(model: MiniGPT, chosen: Mapping[str, QuantizedMatrix],
     """
     twin = copy.deepcopy(model).eval()
     for name, quantized in chosen.items():
-        twin.set_submodule(name, QuantizedLinear(twin.get_submodule(name), rule, quantized=quantized))
+        linear = twin.get_submodule(name)
+        if not isinstance(linear, nn.Linear):
+            raise SchemeError(f"{name!r} is {type(linear).__name__}, and integers are given for it; expected nn.Linear")
+        twin.set_submodule(name, QuantizedLinear(linear, rule, quantized=quantized))
     return twin
 
 
@@ -84,8 +88,8 @@ def clip_weights(w: np.ndarray, hessian: np.ndarray, rule: GridRule, ratios: tup
         error = ((moved @ h) * moved).sum(axis=2).T  # (out, groups)
         better = error < least
         best[better], least[better] = tried[better], error[better]
-    best = best.reshape(w.shape)
-    return np.where(rows_made_worse(best, w, w, hessian, rule)[:, None], w, best)
+    clipped = best.reshape(w.shape)
+    return np.where(rows_made_worse(clipped, w, w, hessian, rule)[:, None], w, clipped)
 
 
 def rows_made_worse(

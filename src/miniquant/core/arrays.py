@@ -37,7 +37,7 @@ def to_numpy(w: Array, dtype: type = np.float32) -> np.ndarray:
     if dtype == np.float32 and not np.issubdtype(w.dtype, np.floating):
         raise QuantizationError(f"expected floating-point weights, found {w.dtype}; convert them to float32 first")
     with np.errstate(over="ignore", invalid="ignore"):
-        out = w.astype(dtype, copy=False)
+        out: np.ndarray = w.astype(dtype, copy=False)
     if dtype == np.float32:
         if w.dtype.itemsize > 4 and not np.array_equal(np.isfinite(out), np.isfinite(w)):
             found = w[np.isfinite(w) & ~np.isfinite(out)][0]

@@ -74,7 +74,7 @@ class _Raw(io.FileIO):
         super().__init__(descriptor, "w+b")
         self.target = target
 
-    def write(self, data: Any, /) -> int | None:
+    def write(self, data: Any, /) -> int | None:  # type: ignore[override]  # typing.IO never writes a part alone
         """Write some of the bytes. Raises ``WriteError``."""
         try:
             return super().write(data)

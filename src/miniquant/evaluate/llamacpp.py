@@ -49,6 +49,8 @@ class LlamaCpp:
             stderr=self._stderr,
             env={**os.environ, "GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"},
         )
+        assert self._process.stdin is not None and self._process.stdout is not None  # they are pipes
+        self._requests, self._answers = self._process.stdin, self._process.stdout
         try:
             self._call("load", None if path is None else os.fspath(path), context, float32_cache)
         except LlamaCppError:
@@ -57,15 +59,18 @@ class LlamaCpp:
 
     def tokenize(self, text: str, special: bool = False) -> list[int]:
         """Token ids of a text; with ``special``, names such as <|endoftext|> become their tokens."""
-        return self._call("tokenize", text, special)
+        found: list[int] = self._call("tokenize", text, special)
+        return found
 
     def text(self, tokens: list[int]) -> bytes:
         """The bytes that tokens stand for."""
-        return self._call("text", tokens)
+        found: bytes = self._call("text", tokens)
+        return found
 
     def logits(self, tokens: list[int]) -> np.ndarray:
         """Logits after every token of one window: (tokens, vocabulary) float32."""
-        return self._call("logits", list(map(int, tokens)))
+        found: np.ndarray = self._call("logits", list(map(int, tokens)))
+        return found
 
     def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:
         """What llama.cpp has in hand on the way to the logits of one window: name -> (tokens, width) float32.
@@ -73,23 +78,28 @@ class LlamaCpp:
         names: of its graph, such as ``ffn_gelu-0`` or ``l_out-3``. One that the graph lacks, or that is a view of
         another, is missing in the answer.
         """
-        return self._call("steps", list(map(int, tokens)), list(names))
+        found: dict[str, np.ndarray] = self._call("steps", list(map(int, tokens)), list(names))
+        return found
 
     def greedy(self, tokens: list[int], n: int) -> list[int]:
         """The ``n`` most likely next tokens, one after another."""
-        return self._call("greedy", list(map(int, tokens)), n)
+        found: list[int] = self._call("greedy", list(map(int, tokens)), n)
+        return found
 
     def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
         """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model."""
-        return self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
+        found: np.ndarray = self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
+        return found
 
     def dequantize(self, raw: np.ndarray, kind: int) -> np.ndarray:
         """ggml's own decoder: (rows, bytes) uint8 -> (rows, n) float32. Needs no model."""
-        return self._call("dequantize", np.ascontiguousarray(raw, np.uint8), int(kind))
+        found: np.ndarray = self._call("dequantize", np.ascontiguousarray(raw, np.uint8), int(kind))
+        return found
 
     def block(self, kind: int) -> tuple[int, int]:
         """The weights and the bytes of a block of a tensor type, as ggml has them. Needs no model."""
-        return self._call("block", int(kind))
+        found: tuple[int, int] = self._call("block", int(kind))
+        return found
 
     def check(self, path: str | os.PathLike[str]) -> None:
         """Read a file with ggml's own GGUF reader, the data too, whatever model it holds. Needs no model.
@@ -103,7 +113,7 @@ class LlamaCpp:
         """End the process."""
         self._process.kill()
         self._process.wait()
-        for file in (self._process.stdin, self._process.stdout, self._stderr):
+        for file in (self._requests, self._answers, self._stderr):
             with contextlib.suppress(BrokenPipeError):  # a request that it did not live to read
                 file.close()
 
@@ -115,9 +125,9 @@ class LlamaCpp:
 
     def _call(self, name: str, *arguments: Any) -> Any:
         try:
-            pickle.dump((name, arguments), self._process.stdin)
-            self._process.stdin.flush()
-            ok, result = pickle.load(self._process.stdout)  # from our own child
+            pickle.dump((name, arguments), self._requests)
+            self._requests.flush()
+            ok, result = pickle.load(self._answers)  # from our own child
         except (EOFError, OSError, ValueError, pickle.UnpicklingError):
             code = self._process.wait()
             if self._stderr.closed:
@@ -237,7 +247,7 @@ class _Inside:
 
     def __init__(self) -> None:
         spec = importlib.util.find_spec("xllamacpp")
-        if spec is None:
+        if spec is None or not spec.submodule_search_locations:
             raise LlamaCppError("the package xllamacpp is not installed; requirements.txt has it")
         folder = Path(next(iter(spec.submodule_search_locations)))
         self.lib = c.CDLL(str(next(folder.glob("xllamacpp*.so"))))
@@ -247,7 +257,7 @@ class _Inside:
         self.model: int | None = None
         self.messages: list[str] = []
         self._log, self._step = _LOG(self._remember), _STEP(self._watch)  # kept alive: C holds pointers to them
-        self._pointer = c.cast(self._step, c.c_void_p).value
+        self._pointer = c.cast(self._step, c.c_void_p).value or 0
         self.watched: set[str] = set()
         self.found: dict[str, np.ndarray] = {}
         self.said = ""  # of attention and its cache, in llama.cpp's own words

@@ -118,7 +118,7 @@ def evaluate_in_llamacpp(
     windows = corpus.held_out_windows() if windows is None else windows
     with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
         one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
-        return _measure(lambda tokens: torch.from_numpy(llama.logits(tokens[0]))[None], one_by_one, reference)
+        return _measure(lambda tokens: torch.from_numpy(llama.logits(tokens[0].tolist()))[None], one_by_one, reference)
 
 
 @torch.no_grad()

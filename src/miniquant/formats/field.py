@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 
-BEGINNING = 400  # bytes of a text or of unknown bytes: more than the 80 letters or 16 bytes that are shown
-LINE = 2**16  # bytes in which a line's "=" is looked for first
 SHOWN, SHOWN_OF_A_SLICE = 6, 32  # elements of an array in its short text, and in that of some of its bytes
 
 
@@ -25,7 +23,7 @@ class Decoder:
 
     def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
         """The value as short text; of an array, the elements that lie in the bytes ``start`` to ``end``."""
-        return show(self.value(raw[:BEGINNING]))  # the field itself may be as long as a file
+        return show(self.value(raw))
 
     def parts(self, size: int, start: int, end: int) -> str:
         """Which parts of a field of ``size`` bytes lie in its bytes ``start`` to ``end``, if they have names."""
@@ -135,11 +133,6 @@ class Line(Text):
         """The value."""
         return super().value(raw).removesuffix("\n").partition("=")[2]
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
-        """The value as short text."""
-        head = bytes(raw[:LINE])
-        return show(self.value(raw[: head.index(b"=") + 1 + BEGINNING] if b"=" in head else raw))
-
 
 @dataclass(frozen=True)
 class Array(Decoder):
@@ -222,7 +215,7 @@ class Strings(Decoder):
 
     def _each(self, raw: np.ndarray) -> Iterator[tuple[int, str]]:
         """Each string with the position after its last byte; stops where the bytes end."""
-        data, at = memoryview(np.ascontiguousarray(raw)), 0
+        data, at = np.ascontiguousarray(raw).data, 0
         while at + 8 <= len(data):
             (length,) = struct.unpack_from("<Q", data, at)
             after = at + 8 + length

@@ -174,7 +174,7 @@ def diff(mine: Source, reference: Source) -> Comparison:
     names = ("mine", "the reference") if names[0] == names[1] else names
     at = _first_difference(ours, theirs)
     if at is None:
-        digest = hashlib.sha256(theirs).hexdigest()[:16]
+        digest = hashlib.sha256(theirs.data).hexdigest()[:16]
         text = f"{names[0]} and {names[1]} are byte for byte equal: {len(ours)} bytes, SHA-256 {digest}…"
         return Comparison(text, box(text, ""), True, None, None)
     parts, problem = parse(reference)

@@ -6,6 +6,7 @@ no ids and is the same on every machine. Wide parts scroll inside their own box,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -74,7 +75,7 @@ def table(caption: str, head: list[str], rows: list[list[object]], numbers: tupl
     return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def text_table(head: list[str], rows: list[list[object]], numbers: tuple[int, ...] = ()) -> str:
+def text_table(head: Sequence[str], rows: Sequence[Sequence[object]], numbers: tuple[int, ...] = ()) -> str:
     """The same in columns of plain text.
 
     >>> print(text_table(["part", "bytes"], [["header", 16], ["data", 252]], numbers=(1,)))

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -42,7 +42,7 @@ def _as_json(value: Any) -> Any:
     return value
 
 
-def print_table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
     """A rich table on a terminal; plain aligned columns where the output goes to a file or another program."""
     rows = [tuple(map(visible, row)) for row in rows]
     if sys.stdout.isatty():
@@ -68,7 +68,8 @@ def late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
     from rich.console import Console
     from rich.progress import Progress
 
-    console, begun, bars = Console(stderr=True), monotonic(), []
+    console, begun = Console(stderr=True), monotonic()
+    bars: list[Progress] = []
     with ExitStack() as stack:
 
         def advance(done: int, total: int) -> None:

@@ -107,12 +107,15 @@ def pickleview(data: bytes, first: int = 0, count: int = 40) -> Picture:
     return Picture(text, _html(title, head, rows, problem))
 
 
-def _row(data: bytes, step: Step) -> tuple[str, str, str, str, str, str, list[str]]:
+_Row = tuple[str, str, str, str, str, str, list[str]]  # the last is the stack
+
+
+def _row(data: bytes, step: Step) -> _Row:
     raw = data[step.offset : step.end]
     in_hex = raw[:6].hex(" ") + (" …" if len(raw) > 6 else "")
     kind = kind_of(step.opcode)
     argument = "" if step.argument is None else _short(repr(step.argument), 34)
-    if step.opcode in ("GLOBAL", "INST"):
+    if step.opcode in ("GLOBAL", "INST") and step.wants is not None:
         argument = _short(f"{step.wants.module} {step.wants.name}", 44)
     stack = [_short(value.shown, 34) for value in step.stack]
     stack = ["…", *stack[-4:]] if len(stack) > 5 else stack
@@ -124,7 +127,7 @@ def _short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _html(title: str, head: list[str], rows: list[tuple], problem: str) -> str:
+def _html(title: str, head: list[str], rows: list[_Row], problem: str) -> str:
     letters = dict.fromkeys(row[2] for row in rows)
     used = [kind for kind in KINDS.values() if kind[0] in letters]
     key = "".join(f"<span class='mq-key mq-p{letter}'>{letter} {what}</span>" for letter, what, _ in used)

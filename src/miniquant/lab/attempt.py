@@ -41,8 +41,10 @@ class Outcome:
 
 def _alike(a: BaseException | None, b: BaseException | None) -> bool:
     """Whether two errors are of one sort, for a diagnosis; numpy raises ValueError for shapes in more ways than one."""
-    if isinstance(a, Finding) or isinstance(b, Finding):
+    if isinstance(a, Finding) and isinstance(b, Finding):
         return type(a) is type(b) and a.args == b.args
+    if isinstance(a, Finding) or isinstance(b, Finding):
+        return False
     related = (
         isinstance(a, ValueError) and isinstance(b, ValueError) and (isinstance(a, type(b)) or isinstance(b, type(a)))
     )
@@ -112,4 +114,4 @@ def _shares_memory(result: Any, argument: Any) -> bool:
         if not isinstance(value, np.ndarray) or not value.size:
             return False
         arrays.append(value)
-    return np.shares_memory(*arrays)
+    return np.shares_memory(arrays[0], arrays[1])

@@ -58,12 +58,12 @@ def check(function: Function) -> Report:
     The report's ``status`` is ``"passed"``, ``"not attempted"`` or ``"failed"``. With ``MINIQUANT_STRICT=1`` in the
     environment, anything but a pass raises ``AssertionError``: so that graders which count exceptions can grade.
     """
-    spec = getattr(function, "exercise", None)
-    if spec is None:
+    if not isinstance(function, Answer):
         name = getattr(function, "__name__", repr(function))
         return Report(
             "failed", name, what=f"{name} is not marked as an exercise", cure="put @exercise(...) back above it"
         )
+    spec = function.exercise
     report = evaluate(spec, function.student)
     record.write(spec.name, report.status)
     if os.environ.get("MINIQUANT_STRICT") == "1" and not report.passed:

@@ -206,17 +206,17 @@ def _text_difference(expected: str, got: str) -> Difference | None:
     return Difference(f"line {at + 1} differs", *sides)
 
 
-def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference | None:
+def _dict_difference(expected: dict[Any, Any], got: Any, tolerance: float) -> Difference | None:
     if not isinstance(got, dict):
         return Difference("the type differs", kind(expected), kind(got))
     if expected.keys() != got.keys():
         missing, extra = ([k for k in a if k not in b] for a, b in ((expected, got), (got, expected)))
-        found = [f"{short(missing[0])} is missing"] if missing else []
-        found += [f"{short(extra[0])} is not expected"] if extra else []
+        parts = [f"{short(missing[0])} is missing"] if missing else []
+        parts += [f"{short(extra[0])} is not expected"] if extra else []
         keys = (short(list(expected)), short(list(got)))
         if keys[0] == keys[1]:  # too many to be shown whole: show where they part
             keys = (short(missing) if missing else "no other keys", short(extra) if extra else "not these keys")
-        return Difference(f"the keys differ: {' and '.join(found)}", *keys)
+        return Difference(f"the keys differ: {' and '.join(parts)}", *keys)
     if list(expected) != list(got):
         return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
     for key in expected:
@@ -225,7 +225,7 @@ def _dict_difference(expected: dict, got: Any, tolerance: float) -> Difference |
     return None
 
 
-def _sequence_difference(expected: list | tuple, got: Any, tolerance: float) -> Difference | None:
+def _sequence_difference(expected: list[Any] | tuple[Any, ...], got: Any, tolerance: float) -> Difference | None:
     wanted = list if isinstance(expected, list) else tuple
     if not isinstance(got, wanted):
         return Difference("the type differs", _with_kind(expected), _with_kind(got))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from . import record
 from .catalogue import exercises, find
+from .checking import Answer
 from .report import marked
 from .spec import Exercise
 
@@ -40,7 +40,7 @@ def ladder(spec: Exercise) -> list[Hint]:
     return rungs
 
 
-def hint(function: Callable[..., Any] | str) -> Hint:
+def hint(function: Answer | str) -> Hint:
     """The next hint for an exercise; each call goes one step further, and the last one stays."""
     spec = find(function) if isinstance(function, str) else function.exercise
     rungs = ladder(spec)
@@ -85,5 +85,5 @@ def progress() -> Progress:
     done = record.read()
     labs: dict[str, dict[str, str]] = {}
     for name in exercises():
-        labs.setdefault(exercises().lab_of(name), {})[name] = str(done.get(name, {}).get("status", "not attempted"))
+        labs.setdefault(exercises().lab_of(name), {})[name] = done[name]["status"] if name in done else "not attempted"
     return Progress(labs)

@@ -70,8 +70,9 @@ def statements_of(source: str) -> list[ast.stmt]:
     """
     from IPython.core.inputtransformer2 import TransformerManager
 
+    transformer = TransformerManager()  # type: ignore[no-untyped-call]  # IPython has no types for it
     statements: list[ast.stmt] = []
-    for statement in ast.parse(TransformerManager().transform_cell(source)).body:
+    for statement in ast.parse(transformer.transform_cell(source)).body:
         magic = _magic(statement.value) if isinstance(statement, ast.Expr) else None
         if magic is None:
             statements.append(_WithoutMagics().visit(statement))

@@ -39,7 +39,7 @@ GGUF_TYPES: dict[QuantizationSpec, GGMLType] = {
     _blocks_of_32(Dtype.uint4, False): GGMLType.Q4_1,
 }
 STORED = ("dtype", "symmetric", "scale_type", "qscheme", "group_size")  # what blocks depend on
-_OF_TARGETS = {kind.name: kind for kind in GGUF_TYPES.values()}
+_TYPES_BY_RULE = {kind.name: kind for kind in GGUF_TYPES.values()}
 
 
 def gguf_type(rule: QuantizationSpec | GridRule) -> GGMLType:
@@ -53,10 +53,10 @@ def gguf_type(rule: QuantizationSpec | GridRule) -> GGMLType:
     'Q4_1'
     """
     if not isinstance(rule, QuantizationSpec):
-        if rule.name not in _OF_TARGETS:
-            raise SchemeError(f"no GGUF type holds {rule.name}; there are {', '.join(_OF_TARGETS)}")
-        return _OF_TARGETS[rule.name]
-    changes = {}
+        if rule.name not in _TYPES_BY_RULE:
+            raise SchemeError(f"no GGUF type holds {rule.name}; there are {', '.join(_TYPES_BY_RULE)}")
+        return _TYPES_BY_RULE[rule.name]
+    changes: dict[GGMLType, dict[str, tuple[Any, Any]]] = {}
     for known, kind in GGUF_TYPES.items():
         needed = {name: pair for name, pair in differences(rule, known).items() if name in STORED}
         if not needed:
@@ -154,6 +154,7 @@ class _Layers:
                 "a GGUF file holds weights only, and this model rounds the inputs of its layers too; llama.cpp rounds "
                 "them by itself, so quantize without an input specification"
             )
+        self.frozen = {name: layer.frozen for name, layer in self.layers.items() if layer.frozen is not None}
         self.kinds = {}
         for name, layer in self.layers.items():
             try:
@@ -162,16 +163,16 @@ class _Layers:
                 raise SchemeError(f"{name!r}: {error}") from None
         self.main = Counter(self.kinds.values()).most_common(1)[0][0].name
 
-    def tensor(self, name: str, w: Any, otherwise: str, order: np.ndarray | None = None) -> Any:
+    def tensor(self, name: str, w: Any, otherwise: GGMLType | str, order: np.ndarray | None = None) -> Any:
         """What to write for a parameter: the blocks of a quantized layer, or the weights and the type ``otherwise``.
 
         ``order``: for every row of the file, the row of the model.
         """
-        rows = slice(None) if order is None else order
+        rows: slice | np.ndarray = slice(None) if order is None else order
         owner, _, part = name.rpartition(".")
         if part != "weight" or owner not in self.kinds:
             return to_numpy(w)[rows], otherwise
-        (q, grid), kind = self.layers[owner].frozen, self.kinds[owner]
+        (q, grid), kind = self.frozen[owner], self.kinds[owner]
         turned = QuantizedMatrix(q[rows], grid.rows(rows))
         return RawTensor(encode_quantized(turned, kind), kind, q.shape)
 

@@ -167,4 +167,4 @@ def token_bytes(tokenizer: Tokenizer) -> np.ndarray:
     The byte-level alphabet writes every byte as one character, so a token's length is its number of bytes.
     """
     tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
-    return np.array([0 if token == END_OF_TEXT else len(token) for token in tokens], dtype=np.int64)
+    return np.array([0 if token == END_OF_TEXT else len(token or "") for token in tokens], dtype=np.int64)

@@ -255,7 +255,7 @@ class GGUFSummary:
     @property
     def types(self) -> dict[str, tuple[int, int]]:
         """type -> (tensors, bytes)."""
-        counts, sizes = Counter(), Counter()
+        counts, sizes = Counter[str](), Counter[str]()
         for kind, _, size in self.tensors.values():
             counts[kind] += 1
             sizes[kind] += size
@@ -270,7 +270,7 @@ def verify_gguf(path: Path | str) -> GGUFSummary:
     with read_gguf(path) as file:
         tensors = {n: (info.dtype.name, info.shape, info.n_bytes) for n, info in file.tensors.items()}
         metadata = {k: v if isinstance(v, str | int | float) else list(v[:8]) for k, v in file.metadata.items()}
-        return GGUFSummary(file.version, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
+        return GGUFSummary(file.version or 0, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
 
 
 # ---- the other formats -----------------------------------------------------------------------------------------------

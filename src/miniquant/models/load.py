@@ -31,7 +31,8 @@ def load_any(source: Source, beside: Beside | None = None) -> MiniGPT:
 def weights_of(source: Source, beside: Beside | None = None) -> dict[str, np.ndarray]:
     """Every tensor of a file, decoded: name -> float32. A MiniGPT's names are llama.cpp's in every format."""
     with open_any(source, beside) as file:
-        return _TENSORS.get(format_of(source).name, _tensors)(file)
+        decode: Callable[[Any], dict[str, np.ndarray]] = _TENSORS.get(format_of(source).name, _tensors)
+        return decode(file)
 
 
 def _tensors(file: TensorFile[Any]) -> dict[str, np.ndarray]:

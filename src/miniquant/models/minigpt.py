@@ -52,7 +52,8 @@ class Attention(nn.Module):
         qkv = self.qkv(x).view(batch, time, 3, self.n_heads, -1)  # (batch, time, 3, heads, d_model / heads)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, heads, time, d_model / heads)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (batch, heads, time, d_model / heads)
-        return self.proj(y.transpose(1, 2).reshape(batch, time, d_model))
+        out: Tensor = self.proj(y.transpose(1, 2).reshape(batch, time, d_model))
+        return out
 
 
 class MLP(nn.Module):
@@ -65,7 +66,8 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., d_model)   ->   the same shape."""
-        return self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
+        out: Tensor = self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
+        return out
 
 
 class Block(nn.Module):
@@ -81,7 +83,8 @@ class Block(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """x: (batch, time, d_model)   ->   the same shape."""
         x = x + self.attn(self.ln1(x))
-        return x + self.mlp(self.ln2(x))
+        x = x + self.mlp(self.ln2(x))
+        return x
 
 
 class MiniGPT(nn.Module):
@@ -110,6 +113,11 @@ class MiniGPT(nn.Module):
                 nn.init.normal_(parameter, std=std)
             elif name.endswith("bias"):
                 nn.init.zeros_(parameter)
+
+    @property
+    def blocks(self) -> list[Block]:
+        """``layers``, whose type is known."""
+        return [layer for layer in self.layers if isinstance(layer, Block)]
 
     def forward(self, tokens: Tensor) -> Tensor:
         """tokens: (batch, time) int64, time <= context   ->   logits: (batch, time, vocab_size) float32."""

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from importlib import resources
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -29,7 +30,8 @@ def how_it_was_made() -> dict[str, object]:
     """The recipe, versions and text hash that training wrote into the weights' own file."""
     asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
     with resources.as_file(asset) as path, safe_open(path, framework="pt") as file:
-        return json.loads(file.metadata()["made"])
+        made: dict[str, object] = json.loads(file.metadata()["made"])
+    return made
 
 
 def config_from_metadata(metadata: Mapping[str, str]) -> MiniGPTConfig:
@@ -44,7 +46,7 @@ def config_from_metadata(metadata: Mapping[str, str]) -> MiniGPTConfig:
     """
     if metadata.get("architecture") != "MiniGPT":
         raise MiniquantError(f"the file's architecture is {metadata.get('architecture')!r}; this loads MiniGPT")
-    values = {}
+    values: dict[str, Any] = {}
     for field in dataclasses.fields(MiniGPTConfig):
         key = f"config.{field.name}"
         if key not in metadata:

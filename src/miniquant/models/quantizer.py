@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ from ..core.arrays import to_numpy
 from ..core.errors import MiniquantError, QuantizationError, SchemeError
 from ..quantization.grids import GridRule, QuantizedMatrix, dequantize, quantize
 from ..quantization.spec import Affine, QuantizationConfig, QuantizationSpec
+
+Model = TypeVar("Model", bound=nn.Module)
 
 
 class QuantizedLinear(nn.Module):
@@ -111,7 +113,7 @@ class ModelQuantizer:
         self.config = config
 
     @torch.no_grad()
-    def quantize_model(self, model: nn.Module, calibration: Iterable[Any] | None = None) -> nn.Module:
+    def quantize_model(self, model: Model, calibration: Iterable[Any] | None = None) -> Model:
         """Replace the linear layers in place, and return the model.
 
         ``calibration``: inputs of the model, one after another. Only ranges of inputs that are fixed beforehand need
@@ -151,7 +153,7 @@ class ModelQuantizer:
 
     @staticmethod
     @torch.no_grad()
-    def freeze(model: nn.Module) -> nn.Module:
+    def freeze(model: Model) -> Model:
         """A copy whose weights are what their grids give back, in evaluation mode; the model itself stays as it is.
 
         Raises ``SchemeError`` if nothing in the model is quantized.

@@ -153,7 +153,7 @@ def minigpt_from_gguf(file: GGUFFile) -> MiniGPT:
     architecture = file.metadata.get("general.architecture")
     if not isinstance(architecture, str) or architecture != "gpt2":
         raise MiniquantError(f"the file's architecture is {architecture!r:.80}; expected 'gpt2'")
-    sizes = {}
+    sizes: dict[str, Any] = {}
     for field, key in _CONFIG_KEYS.items():
         value = file.metadata.get(key)
         if isinstance(value, bool) or not isinstance(value, float if field == "layer_norm_epsilon" else int):

@@ -93,7 +93,7 @@ def train(model: MiniGPT, ids: np.ndarray, recipe: Recipe) -> None:
             logits = model(windows[:, :-1])
         loss = F.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]  # torch has no types for it
         torch.nn.utils.clip_grad_norm_(model.parameters(), recipe.clip)
         optimizer.step()
         smooth = loss.item() if smooth is None else 0.98 * smooth + 0.02 * loss.item()

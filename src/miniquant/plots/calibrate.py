@@ -65,8 +65,8 @@ def intervals(rows: Mapping[str, Interval], *, what: str, nothing: float, title:
     fig, ax = plt.subplots(figsize=(WIDTH, 1.0 + 0.3 * len(rows)))
     for i, (value, low, high) in enumerate(rows.values()):
         real = not low <= nothing <= high
-        style = {"color": DARK[0] if real else "#777777", "capsize": 3}
-        ax.errorbar(value, i, xerr=[[value - low], [high - value]], fmt="o" if real else "D", **style)
+        form, colour = ("o", DARK[0]) if real else ("D", "#777777")
+        ax.errorbar(value, i, xerr=[[value - low], [high - value]], fmt=form, color=colour, capsize=3)
     ax.axvline(nothing, color="black", linestyle="--", linewidth=1)
     ax.set_yticks(range(len(rows)), list(rows))
     ax.set_ylim(len(rows) - 0.5, -0.5)

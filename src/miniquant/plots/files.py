@@ -45,7 +45,7 @@ def size_pies(sizes: FileSizes, torch_save: int, *, title: str = "") -> Figure:
         centre = (0.45 + 2 * radius + small, top - 0.25 - (part_height - 0.25) / 2)
         _pie(ax, centre, small, {k: v for k, v in parts.items() if v}, sizes.total)
         top -= part_height
-    largest = {label: max(parts, key=parts.get) for label, parts in groups}
+    largest = {label: max(parts, key=parts.__getitem__) for label, parts in groups}
     shares = "; ".join(f"{largest[n]} {_percent(parts[largest[n]], sizes.total)} {n}" for n, parts in groups)
     alt = (
         f"A file of {human(sizes.total)} beside torch.save's {human(torch_save)}, "
@@ -57,7 +57,7 @@ def size_pies(sizes: FileSizes, torch_save: int, *, title: str = "") -> Figure:
 def _pie(ax: Axes, centre: tuple[float, float], radius: float, parts: dict[str, int], total: int) -> None:
     """A pie whose largest wedge looks left and whose small ones face their labels, in a column on the right."""
     x, y = centre
-    order = sorted(parts, key=parts.get, reverse=True)
+    order = sorted(parts, key=parts.__getitem__, reverse=True)
     angle = 180 + 180 * parts[order[0]] / total  # clockwise from here
     label_x, step = x + radius + 0.35, 0.2
     for i, name in enumerate(order):
@@ -164,19 +164,19 @@ def size_against_kl(points: Mapping[str, tuple[int, Estimate]]) -> Figure:
     ax.set_ylabel("KL to the float model (nats a token)")
     ax.grid()
     labels = {name + (": exactly 0" if means[name] == 0 else ""): size / 1e6 for name, (size, _) in points.items()}
-    _label_points(ax, [(text, x, max(y, lowest)) for (text, x), y in zip(labels.items(), means.values())])
+    _label_points(fig, ax, [(text, x, max(y, lowest)) for (text, x), y in zip(labels.items(), means.values())])
     listed = ", ".join(f"{n} {human(s)} and {kl.mean:.2g} nats" for n, (s, kl) in points.items())
     return described(fig, f"File size against KL divergence to the float model: {listed}.")
 
 
-def _label_points(ax: Axes, points: list[tuple[str, float, float]]) -> None:
+def _label_points(fig: Figure, ax: Axes, points: list[tuple[str, float, float]]) -> None:
     """Write each label at the nearest free place around its point, with a thin line to it."""
-    ax.figure.draw_without_rendering()
-    unit = ax.figure.dpi / 72  # pixels a point
+    fig.draw_without_rendering()
+    unit = fig.dpi / 72  # pixels a point
     frame = ax.get_window_extent()
     pixels = [ax.transData.transform((x, y)) for _, x, y in points]
     taken = [(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in pixels]
-    for (text, *point), (x, y) in zip(points, pixels):
+    for (text, at_x, at_y), (x, y) in zip(points, pixels):
         width, height = 4.9 * unit * len(text), 9.5 * unit
         steps = sorted(((dx, dy) for dx in (9, -9, 24, -24) for dy in range(-60, 61, 6)), key=lambda s: math.hypot(*s))
         for dx, dy in steps:
@@ -187,8 +187,16 @@ def _label_points(ax: Axes, points: list[tuple[str, float, float]]) -> None:
                 break
         taken.append(box)
         line = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 0, "shrinkB": 3}
-        place = {"textcoords": "offset points", "ha": "right" if dx < 0 else "left", "va": "center", "fontsize": 8}
-        ax.annotate(text, point, (dx, dy), arrowprops=line, **place)
+        ax.annotate(
+            text,
+            (at_x, at_y),
+            (dx, dy),
+            arrowprops=line,
+            textcoords="offset points",
+            ha="right" if dx < 0 else "left",
+            va="center",
+            fontsize=8,
+        )
 
 
 @picture

@@ -52,7 +52,7 @@ def zero_moves(steps: np.ndarray, *, title: str = "") -> Figure:
     fig, ax = plt.subplots(figsize=(WIDTH, 2.4))
     reach = float(np.abs(steps).max(initial=0)) or 1.0
     edges = np.linspace(-reach, reach, 62)
-    ax.hist(steps, edges, color=COLOURS[0], edgecolor="black", linewidth=0.3, histtype="stepfilled")
+    ax.hist(steps, edges.tolist(), color=COLOURS[0], edgecolor="black", linewidth=0.3, histtype="stepfilled")
     ax.set_xlabel("where a weight of 0 lands, in steps of its block's scale")
     ax.set_ylabel("blocks in a bin")
     ax.grid(axis="y")

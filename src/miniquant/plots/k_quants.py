@@ -51,8 +51,8 @@ def perplexity_bars(float_model: float, types: Mapping[str, tuple[float, float]]
     names = [f"{name}, {bits:.4g} bits" for name, (bits, _) in types.items()]
     values = [value for _, value in types.values()]
     ax.barh(names, values, color=COLOURS[0], edgecolor="black", linewidth=0.5)
-    for name, value in zip(names, values):
-        ax.text(value, name, f" {value:.2f}, {100 * (value / float_model - 1):+.1f} %", va="center")
+    for row, value in enumerate(values):
+        ax.text(value, row, f" {value:.2f}, {100 * (value / float_model - 1):+.1f} %", va="center")
     ax.axvline(float_model, linestyle="--", color="black", linewidth=1)
     ax.invert_yaxis()
     ax.set_xlim(0, 1.25 * max(values))

@@ -33,8 +33,8 @@ def curves(
         x, y = (np.asarray(values, float).ravel() for values in points)
         if x.shape != y.shape or not x.size or not (np.isfinite(x).all() and np.isfinite(y).all()):
             raise ValueError(f"the curve {name!r} needs as many x as y, at least one, and finite ones only")
-        style = {"linestyle": LINES[i % 4], "marker": MARKERS[i % 6], "markevery": max(1, len(x) // 10)}
-        ax.plot(x, y, color=DARK[i % 4], markersize=4.5, label=name, **style)
+        form = LINES[i % 4] + MARKERS[i % 6]
+        ax.plot(x, y, form, color=DARK[i % 4], markersize=4.5, markevery=max(1, len(x) // 10), label=name)
         parts.append(f"{name} from {y[0]:.3g} to {y[-1]:.3g}, lowest {y.min():.3g} at {x[int(y.argmin())]:.3g}")
     ax.set_xscale("log" if log_x else "linear")
     ax.set_yscale("log" if log_y else "linear")
@@ -68,8 +68,8 @@ def fitted_lines(
     fig, ax = plt.subplots(figsize=(WIDTH, 3.8))
     ax.plot(a, b, "o", color="black", label="data", zorder=3)
     for i, (name, (weight, bias)) in enumerate(lines.items()):
-        style = {"color": DARK[i % 4], "linestyle": LINES[i % 4], "marker": MARKERS[(i + 1) % 6], "markersize": 4.5}
-        ax.plot(ends, weight * ends + bias, label=f"{name}: {weight:.2f} · x {bias:+.2f}", **style)
+        form, label = LINES[i % 4] + MARKERS[(i + 1) % 6], f"{name}: {weight:.2f} · x {bias:+.2f}"
+        ax.plot(ends, weight * ends + bias, form, color=DARK[i % 4], markersize=4.5, label=label)
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.grid()

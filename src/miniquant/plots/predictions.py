@@ -31,8 +31,8 @@ def probabilities(
     height = 0.8 / len(columns)
     for i, (name, p) in enumerate(columns.items()):
         rows = np.arange(len(chosen)) + (i - (len(columns) - 1) / 2) * height
-        style = {"color": COLOURS[i % len(COLOURS)], "hatch": HATCHES[i % len(HATCHES)]}
-        ax.barh(rows, 100 * p[chosen], height, label=name, edgecolor="black", linewidth=0.6, **style)
+        colour, hatch = COLOURS[i % len(COLOURS)], HATCHES[i % len(HATCHES)]
+        ax.barh(rows, 100 * p[chosen], height, label=name, edgecolor="black", linewidth=0.6, color=colour, hatch=hatch)
         for row, value in zip(rows, p[chosen]):
             ax.text(100 * value, row, f" {100 * value:.1f} %", va="center", fontsize=7.5)
     ax.set_yticks(range(len(chosen)), labels, family="monospace")

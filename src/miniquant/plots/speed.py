@@ -26,7 +26,7 @@ def throughput_bars(table: Mapping[str, float], *, unit: str = "MB/s", title: st
     ax.set_xlim(0, 1.15 * max(table.values(), default=1))
     ax.set_xlabel(unit)
     ax.grid(axis="x")
-    fastest, slowest = max(table, key=table.get), min(table, key=table.get)
+    fastest, slowest = max(table, key=table.__getitem__), min(table, key=table.__getitem__)
     alt = (
         f"{len(table)} rates in {unit}, from {slowest} at {table[slowest]:,.3g} to {fastest} at {table[fastest]:,.3g}."
     )

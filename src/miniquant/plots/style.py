@@ -66,7 +66,7 @@ def described(fig: Figure, alt: str, title: str = "") -> Figure:
     """Attach the sentence that says what the data show, and the title."""
     if title:
         fig.suptitle("\n".join(textwrap.wrap(title, 80)), fontsize=10.5)
-    fig.alt = alt
+    fig.alt = alt  # type: ignore[attr-defined]  # the sentence travels with the figure
     return fig
 
 

@@ -58,8 +58,15 @@ class QuantizedMatrix(NamedTuple):
 class GridRule(Protocol):
     """A rule that chooses the grid of a matrix; ``group_size`` is ``None`` where a row is one group."""
 
-    name: str
-    group_size: int | None
+    @property
+    def name(self) -> str:
+        """What messages and ``GRID_RULES`` call it."""
+        ...
+
+    @property
+    def group_size(self) -> int | None:
+        """How many neighbours of a row share a scale; ``None`` for the whole row."""
+        ...
 
     def fit(self, w: np.ndarray) -> Grid:
         """w: (out, in) float32   ->   its grid. Some columns alone will do, if they are whole groups."""

@@ -27,7 +27,8 @@ def pack_nibbles(values: np.ndarray) -> np.ndarray:
         raise QuantizationError(f"4 bits hold -8 to 7; found {values.min()} to {values.max()}")
     nibbles = values.astype(np.uint8, order="C") & 0x0F  # two's complement of 4 bits
     pairs = nibbles.view("<u2")  # even + 256 * odd: the odd one moves down by 4 bits, and one byte holds both
-    return (pairs | pairs >> 4).astype(np.uint8)
+    both: np.ndarray = pairs | pairs >> 4
+    return both.astype(np.uint8)
 
 
 def unpack_nibbles(packed: np.ndarray) -> np.ndarray:
@@ -44,8 +45,9 @@ def unpack_nibbles(packed: np.ndarray) -> np.ndarray:
     if packed.dtype != np.uint8 or packed.ndim == 0:
         raise QuantizationError(f"expected an array of uint8, found {packed.dtype} of shape {packed.shape}")
     pairs = packed.astype("<u2", order="C")
-    nibbles = ((pairs | pairs << 4) & 0x0F0F).view(np.int8)  # 0 to 15, the low one first
-    return (nibbles ^ 8) - 8  # 8 to 15 become -8 to -1
+    nibbles: np.ndarray = ((pairs | pairs << 4) & 0x0F0F).view(np.int8)  # 0 to 15, the low one first
+    signed: np.ndarray = (nibbles ^ 8) - 8  # 8 to 15 become -8 to -1
+    return signed
 
 
 # ---- K-quants: fields of 1, 2, 4 and 6 bits --------------------------------------------------------------------------
@@ -167,7 +169,8 @@ def unpack_scales(packed: np.ndarray) -> np.ndarray:
     [0, 0, 0, 0, 0, 0, 0, 16, 0, 0, 0, 32, 0, 0, 0, 48]
     """
     packed = _twelve_bytes(packed)
-    return unpack_runs(packed[..., :8], 4, 8) | unpack_runs(packed[..., 8:], 2, 4) << 4
+    scales: np.ndarray = unpack_runs(packed[..., :8], 4, 8) | unpack_runs(packed[..., 8:], 2, 4) << 4
+    return scales
 
 
 def _six_bits(values: np.ndarray, count: int) -> np.ndarray:

@@ -43,12 +43,12 @@ class Dtype(Enum):
         >>> Dtype.int3.low, Dtype.uint4.low
         (-4, 0)
         """
-        return 0 if self.value.startswith("u") else -(2 ** (self.bits - 1))
+        return 0 if str(self.value).startswith("u") else -(1 << self.bits - 1)
 
     @property
     def high(self) -> int:
         """The largest integer."""
-        return self.low + 2**self.bits - 1
+        return self.low + (1 << self.bits) - 1
 
 
 class ScaleType(Enum):
@@ -199,7 +199,8 @@ def round_half_away(x: np.ndarray, /, *, out: np.ndarray | None = None) -> np.nd
     [1.0, 2.0, -3.0, 0.0]
     """
     almost = np.nextafter(np.float32(0.5), np.float32(0))  # half itself would lift the float below one half to 1
-    return np.trunc(x + np.copysign(almost, x), out=out)
+    rounded: np.ndarray = np.trunc(x + np.copysign(almost, x), out=out)
+    return rounded
 
 
 @dataclass(frozen=True)

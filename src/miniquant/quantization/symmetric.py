@@ -35,7 +35,7 @@ def qmax(bits: int) -> int:
     """
     if not 2 <= bits <= 8:
         raise QuantizationError(f"bits must be from 2 to 8, not {bits}")
-    return 2 ** (bits - 1) - 1
+    return (1 << bits - 1) - 1
 
 
 def quantize_per_tensor(w: Array, bits: int = 8) -> Quantized:

@@ -57,7 +57,7 @@ def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
 def warm(kinds: Iterable[BumpType]) -> None:
     """Compile the kernels of these types now, so that no later call waits for the compiler."""
     for kind in sorted(set(kinds)):
-        raw = np.zeros(2 * kind.ggml.n_bytes * (256 // kind.ggml.block), np.uint8)
+        raw = np.zeros(2 * kind.blocks.n_bytes * (256 // kind.blocks.block), np.uint8)
         matvec(raw, kind, np.zeros(256, np.float32), np.zeros(2, np.float32))
 
 

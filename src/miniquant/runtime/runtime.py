@@ -13,6 +13,7 @@ import math
 import operator
 import os
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -242,14 +243,14 @@ class Runtime:
 
     def _row(self, name: str, row: int) -> Array:
         raw, kind, shape = self._weights[name]
-        return decode(raw.reshape(shape[0], -1)[row], kind.ggml)
+        return decode(raw.reshape(shape[0], -1)[row], kind.blocks)
 
 
-def _whole(value: object, name: str, expected: str) -> int:
+def _whole(value: Any, name: str, expected: str) -> int:
     """An integer of Python or numpy, as Python's. Raises ``MiniquantError`` for anything else, truth values too."""
     try:
         if not isinstance(value, bool | np.bool_):
-            return operator.index(value)  # type: ignore[call-overload]
+            return operator.index(value)
     except TypeError:
         pass
     raise MiniquantError(f"the {name} is {value!r:.40}, expected {expected}")

@@ -234,7 +234,7 @@ class _Reader:
 
 # ---- from GGUF -------------------------------------------------------------------------------------------------------
 
-_MUST_BE = {  # keys that may stand there if they say this; a field of BumpConfig, or a value
+_MUST_BE: dict[str, Any] = {  # keys that may stand there if they say this; a field of BumpConfig, or a value
     "rope.dimension_count": "head_dim",
     "attention.key_length": "head_dim",
     "attention.value_length": "head_dim",
@@ -286,10 +286,11 @@ class _Keys:
 
     def __init__(self, file: GGUFFile) -> None:
         self.file = file
-        self.architecture = file.metadata.get("general.architecture")
-        if not isinstance(self.architecture, str) or self.architecture not in ARCHITECTURES.values():
+        architecture = file.metadata.get("general.architecture")
+        if not isinstance(architecture, str) or architecture not in ARCHITECTURES.values():
             names = " and ".join(ARCHITECTURES.values())
-            raise self.error(f"its architecture is {self.architecture!r:.60}; bump has layouts for {names}")
+            raise self.error(f"its architecture is {architecture!r:.60}; bump has layouts for {names}")
+        self.architecture: str = architecture
         self.read: set[str] = set()
 
     def count(self, name: str, otherwise: int | None = None) -> int:
@@ -320,7 +321,7 @@ class _Keys:
             if owner != self.architecture or name in self.read:
                 continue
             value, must = self.file.metadata[key], _MUST_BE.get(name)
-            allowed = {getattr(config, must)} if isinstance(must, str) else must
+            allowed: set[Any] | None = {getattr(config, must)} if isinstance(must, str) else must
             if not allowed or not isinstance(value, int | str) or value not in allowed:
                 expected = f"expected {min(allowed)!r}" if allowed else "and nothing in a bump file can say that"
                 raise self.error(f"the key {key} is {value!r:.60}, {expected}; the model would run differently")

@@ -74,12 +74,13 @@ def _described(code: int) -> BumpType | None:
 
 
 def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpType | None]) -> Iterator[Field]:
-    if None in kinds:
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds):
         return
     zeros = f"zeros up to the next multiple of {ALIGNMENT}"
     before = "the dtype table"
     try:
-        for tensor in places(list(parts(config)), kinds):
+        for tensor in places(list(parts(config)), known):
             yield from padding(f"padding after {before}", data, end, tensor.offset, zeros)
             stop = min(tensor.offset + tensor.n_bytes, len(data))
             if stop <= tensor.offset:

@@ -88,8 +88,9 @@ def left_behind(source: str | os.PathLike[str]) -> list[str]:
         return [key for key in file.metadata if key not in taken and not key.startswith(own)]
 
 
-def _check_target(source: str, target: str) -> None:
-    if os.path.basename(target) == NAME or os.path.realpath(source) == os.path.realpath(target):
+def _check_target(source: str | None, target: str) -> None:
+    same = source is not None and os.path.realpath(source) == os.path.realpath(target)
+    if os.path.basename(target) == NAME or same:
         raise WriteError(f"cannot write {target}: that name is taken by the source or by {NAME}; give another")
     beside = config_path(target)
     if not os.path.exists(beside):
@@ -171,4 +172,4 @@ def _pieces(file: GGUFFile, part: Part) -> Iterator[bytes | memoryview]:
             continue
         raw = file.raw(source)
         for start in range(0, len(raw), PIECE):
-            yield memoryview(np.ascontiguousarray(raw[start : start + PIECE]))
+            yield np.ascontiguousarray(raw[start : start + PIECE]).data

@@ -58,7 +58,8 @@ class LegacyFile(TensorFile[LegacyType]):
     def stored(self, name: str) -> np.ndarray:
         """A tensor as it is stored: ``info.shape``, float32 or float16, read-only."""
         info = self._info(name)
-        return self.raw(name).view(info.dtype.numpy).reshape(info.shape)
+        stored: np.ndarray = self.raw(name).view(info.dtype.numpy).reshape(info.shape)
+        return stored
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor in its shape, float32, a fresh array."""

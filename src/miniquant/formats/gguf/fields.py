@@ -56,7 +56,8 @@ def block_fields(raw: np.ndarray, dtype: GGMLType) -> list[Field]:
 
 def gguf_fields(data: np.ndarray) -> Iterator[Field]:
     """The fields of a GGUF file, as far as its structure carries; zero-length fields are left out."""
-    walk, infos, alignment = Walk(data), [], ALIGNMENT
+    walk, alignment = Walk(data), ALIGNMENT
+    infos: list[TensorInfo[GGMLType]] = []
     try:
         yield walk.take(
             MAGIC_FIELD,
@@ -110,11 +111,12 @@ def _array(walk: Walk, key: str) -> Iterator[Field]:
     yield (of := walk.take(f"{key}: element type", 4, "metadata", VALUE_TYPE, "the type of every element"))
     yield (count := walk.take(f"{key}: items", 8, "metadata", U64, "how many elements follow"))
     n = count.value
+    decoder: Decoder
     if of.value == ValueType.STRING:
         size, decoder, what = _length_of_strings(walk, n), Strings(), f"{n} strings, each behind its length"
     elif of.value in _NUMBERS:
-        decoder, what = numbers(_NUMBERS[of.value], (n,)), f"{n} numbers of type {of.value.name}"
-        size = n * decoder.size
+        array = numbers(_NUMBERS[of.value], (n,))
+        size, decoder, what = n * array.size, array, f"{n} numbers of type {of.value.name}"
     else:
         raise EOFError
     if size:

@@ -38,7 +38,7 @@ class ValueType(IntEnum):
     FLOAT64 = 12
 
 
-NUMPY = {  # the numbers; BOOL is one byte that is 0 or 1
+NUMPY: dict[ValueType, np.dtype[Any]] = {  # the numbers; BOOL is one byte that is 0 or 1
     ValueType.UINT8: np.dtype("<u1"),
     ValueType.INT8: np.dtype("<i1"),
     ValueType.UINT16: np.dtype("<u2"),
@@ -53,8 +53,9 @@ NUMPY = {  # the numbers; BOOL is one byte that is 0 or 1
 }
 _TYPES = {dtype: kind for kind, dtype in NUMPY.items()}
 _NUMBERS = set(map(int, ValueType))
-_BOOLS = (bool, np.bool_)
-_TAKES = {  # by the kind of dtype: the classes of its values, and the kinds of numpy arrays that it takes
+_BOOLS: tuple[type, ...] = (bool, np.bool_)
+# by the kind of dtype: the classes of its values, and the kinds of numpy arrays that it takes
+_TAKES: dict[str, tuple[tuple[type, ...], str]] = {
     "b": (_BOOLS, "b"),
     "i": ((int, np.integer), "iu"),
     "u": ((int, np.integer), "iu"),
@@ -153,7 +154,7 @@ def encode_value(value: Any) -> bytes:
     head = struct.pack("<I", kind)
     if kind != ValueType.ARRAY:
         return head + _encode_items([value], ValueType(kind))
-    if of == ValueType.ARRAY:
+    if of is None or of == ValueType.ARRAY:
         raise MetadataError("arrays of arrays are refused by llama.cpp; make it one flat array, or several keys")
     if isinstance(value, str | bytes) or not isinstance(value, Sequence | np.ndarray):
         raise MetadataError(f"an array takes a list or a numpy array, found a {type(value).__name__}")
@@ -172,7 +173,7 @@ def infer(value: Any) -> Typed:
             raise MetadataError(
                 f"no type for shape {value.shape} of {value.dtype}; GGUF has flat arrays of plain numbers"
             )
-        return Typed(value, ValueType.ARRAY, kind) if value.ndim else Typed(value[()], kind)
+        return Typed(value, ValueType.ARRAY, kind) if value.ndim else Typed(np.asarray(value)[()], kind)
     if isinstance(value, bool):
         return Typed(value, ValueType.BOOL)
     if isinstance(value, str):

@@ -159,7 +159,7 @@ def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
         data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
     if data.dtype == np.uint8 or info.dtype in INTEGERS:  # raw blocks, or numbers that are stored as they are
         held = data.dtype if data.dtype == np.uint8 else INTEGERS[info.dtype]
-        yield memoryview(np.ascontiguousarray(data, held)).cast("B")
+        yield np.ascontiguousarray(data, held).data.cast("B")
         return
     size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
     rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
@@ -176,7 +176,7 @@ def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
         raw = encode(w, info.dtype)
         if info.dtype != GGMLType.F32 or given.dtype.itemsize > 4:
             _check_encoded(info, given, raw, start)
-        yield memoryview(raw).cast("B")
+        yield raw.data.cast("B")
         del given, w, raw  # before the next piece is read
 
 

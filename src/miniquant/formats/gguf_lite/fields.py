@@ -33,7 +33,8 @@ def gguf_lite_fields(data: np.ndarray) -> Iterator[Field]:
 
     data: (n,) uint8, the whole file
     """
-    walk, entries = Walk(data), []
+    walk = Walk(data)
+    entries: list[_Entry] = []
     try:
         what = "says which format this is; stored low byte first"
         yield (magic := walk.take(MAGIC_FIELD, 4, "header", Number("<I", as_hex=True), what))

@@ -122,9 +122,8 @@ def encode_tensor(w: np.ndarray, dtype: DType) -> Iterator[memoryview | bytes]:
     if dtype in (DType.F32, DType.F16):
         flat = np.ascontiguousarray(w).reshape(-1)
         for rows in row_chunks((len(flat), 1)):
-            yield memoryview(
-                cast_checked(flat[rows], np.float32 if dtype == DType.F32 else np.float16, rows.start)
-            ).cast("B")
+            stored = cast_checked(flat[rows], np.float32 if dtype == DType.F32 else np.float16, rows.start)
+            yield stored.data.cast("B")
         return
     bits, groups = (8, 1) if dtype == DType.Q8_PER_CHANNEL else (4, w.shape[1] // GROUP_SIZE)
     scale = absmax_scales(w, groups, bits)  # (out, groups)
@@ -162,7 +161,7 @@ def _with_own_metadata(model: Any, metadata: Mapping[str, Any]) -> dict[str, Any
         raise MetadataError(f"metadata must be a dict of keys and values, found {metadata!r}")
     own: dict[str, Any] = dict(MUST_SAY)
     config = getattr(model, "config", None)
-    if hasattr(config, "to_dict"):
+    if config is not None and hasattr(config, "to_dict"):
         own["architecture"] = type(model).__name__
         for key, value in config.to_dict().items():
             own[f"config.{key}"] = value if isinstance(value, str | int | float) else json.dumps(value, default=str)

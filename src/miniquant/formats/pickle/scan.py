@@ -195,7 +195,7 @@ def _opcodes(data: bytes, start: int) -> Iterator[tuple[pickletools.OpcodeInfo, 
             break
         except Exception as error:  # ValueError in most cases; a hostile length may raise others
             raise FormatError(f"this is no pickle: {error}", field="pickle", offset=at) from None
-        at = start + offset
+        at = start + (offset or 0)  # genops knows the position of bytes
         if waiting:
             yield (*waiting, at)
         waiting = opcode, argument, at
@@ -254,10 +254,8 @@ def _wanted(name: str, argument: Any, data: bytes, offset: int, popped: list[Val
 
 
 def _value(name: str, argument: Any, popped: list[Value], wants: Import | None) -> Value:
-    if name == "INST":
-        return Value(f"{wants.module}.{wants.name}(…)")
     if wants:
-        return Value(f"{wants.module}.{wants.name}")
+        return Value(f"{wants.module}.{wants.name}" + ("(…)" if name == "INST" else ""))
     if name in ("REDUCE", "OBJ", "NEWOBJ", "NEWOBJ_EX"):
         return Value(f"{popped[0].shown}(…)" if popped else "object")
     if name in _MAKES:

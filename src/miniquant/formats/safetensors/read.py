@@ -10,8 +10,9 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterable
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -78,9 +79,9 @@ class Stored(NamedTuple):
                 self._fill(file, index * self.shape[1] + start, row)
         return out
 
-    def _fill(self, file: BinaryIO, first: int, out: np.ndarray) -> None:
+    def _fill(self, file: FileIO, first: int, out: np.ndarray) -> None:
         """Read as many elements as fit into ``out``, from element ``first`` on."""
-        at, left = self.start + first * out.itemsize, memoryview(out.reshape(-1).view(np.uint8))
+        at, left = self.start + first * out.itemsize, out.reshape(-1).view(np.uint8).data
         file.seek(at)
         while len(left):
             got = file.readinto(left)

@@ -152,7 +152,7 @@ def _check_tied(found: Mapping[str, Stored], embedding: str, config: Config) -> 
     """A head that config.json calls tied must be the embedding; it is compared piece by piece."""
     one, two = found.get(embedding), found["lm_head.weight"]
     same = one is not None and one.shape == two.shape and one.dtype == two.dtype
-    if same and one.n_bytes:
+    if one is not None and same and one.n_bytes:
         step = max(1, _PIECE * one.shape[0] // math.prod(one.shape))
         pieces = ((at, min(at + step, one.shape[0])) for at in range(0, one.shape[0], step))
         same = all(np.array_equal(_bits(one, *piece), _bits(two, *piece)) for piece in pieces)

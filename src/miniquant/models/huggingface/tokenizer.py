@@ -130,9 +130,9 @@ def _pre(found: Config, ignore_merges: bool) -> str:
     for name, known, ignoring in PRE_TOKENIZERS:
         if plain == known and ignore_merges == ignoring:
             return name
-    known = ", ".join(name for name, *_ in PRE_TOKENIZERS)
+    names = ", ".join(name for name, *_ in PRE_TOKENIZERS)
     more = " with ignore_merges" if ignore_merges else ""
-    raise found.error("pre_tokenizer", f"found {rule!r:.200}{more}; the rules known by a name in llama.cpp are {known}")
+    raise found.error("pre_tokenizer", f"found {rule!r:.200}{more}; the rules known by a name in llama.cpp are {names}")
 
 
 def _plain(step: Any) -> Any:
@@ -152,7 +152,7 @@ def _template(found: Config) -> tuple[str | None, str | None]:
         kind = step.get("type") if isinstance(step, dict) else step
         if kind in (None, "ByteLevel"):  # ByteLevel trims offsets, no tokens
             continue
-        if kind != "TemplateProcessing":
+        if not isinstance(step, dict) or kind != "TemplateProcessing":
             raise found.error("post_processor", f"found {kind!r:.40}; ByteLevel and TemplateProcessing are known")
         single = step.get("single")
         names = [_piece(piece) for piece in single] if isinstance(single, list) else []
@@ -182,7 +182,7 @@ def _from_lists(folder: Path, about: Config, config: Config) -> _Parts:
     about.one_of("tokenizer_class", ("GPT2Tokenizer", "GPT2TokenizerFast"), default)
     about.one_of("add_prefix_space", (False,), False)
     path = folder / "vocab.json"
-    found, added = Config(path), {}
+    found, added = Config(path), dict[str, int]()
     ids = _vocabulary(found, None, found.values)
     extra = Config(folder / "added_tokens.json", _optional(folder / "added_tokens.json"))
     more = _vocabulary(extra, None, extra.values)
@@ -220,7 +220,7 @@ def _add(found: Config, key: str, ids: dict[str, int], added: dict[str, int], en
     token = entry.get("content")
     if not isinstance(token, str) or not token or type(i) is not int or i < 0 or ids.get(token, i) != i:
         raise found.error(
-            key, f"found the token {token!r:.40} with id {i!r:.40}, and id {ids.get(token, 'none')} before"
+            key, f"found the token {token!r:.40} with id {i!r:.40}, and id {ids.get(str(token), 'none')} before"
         )
     for flag in ("lstrip", "rstrip", "single_word"):
         if entry.get(flag):

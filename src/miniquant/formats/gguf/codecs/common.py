@@ -6,6 +6,8 @@ slow along short ones.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .codec import BlockField
@@ -59,7 +61,7 @@ def unpack_nibbles(packed: np.ndarray, out: np.ndarray) -> None:
     out[:, 16:] = packed >> np.uint8(4)
 
 
-def float16_of(h: int) -> float:
+def float16_of(h: int | np.integer[Any]) -> np.floating[Any]:
     """A float16 from its bits, for the functions that numba compiles.
 
     Its exponent counts from 15, that of a float32 from 127; 0 and 31 mean something else. Multiplying by 2¹¹² would
@@ -74,6 +76,6 @@ def float16_of(h: int) -> float:
     return -x if h & 0x8000 else x
 
 
-def scale_at(block: np.ndarray, at: int) -> float:
+def scale_at(block: np.ndarray, at: int) -> np.floating[Any]:
     """The float16 at a byte of a block, for the functions that numba compiles."""
     return float16_of(i32(block[at]) | i32(block[at + 1]) << 8)

@@ -61,7 +61,8 @@ class IQ4_NL(Codec):
 def _nearest(x: np.ndarray) -> np.ndarray:
     """The index of the level nearest to each number; of two, the upper one, and 15 for a NaN."""
     halves = np.fmax(np.fmin(np.floor(x + x), f32(_LAST)), f32(_FIRST))
-    return _INDEX_OF[halves.astype(np.int16) - _FIRST]
+    index: np.ndarray = _INDEX_OF[halves.astype(np.int16) - _FIRST]
+    return index
 
 
 def _sums(x: np.ndarray, square: np.ndarray, inverted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

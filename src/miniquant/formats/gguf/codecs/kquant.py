@@ -138,12 +138,14 @@ def fit_scales_and_mins(
 
 def absolute_importance(x: np.ndarray) -> np.ndarray:
     """A weight counts as much as its magnitude."""
-    return np.abs(x)
+    size: np.ndarray = np.abs(x)
+    return size
 
 
 def spread_importance(x: np.ndarray) -> np.ndarray:
     """A weight counts as much as its magnitude plus the root mean square of its sub-block: none counts little."""
-    return np.sqrt(np.add.reduce(x * x, axis=0) / f32(len(x))) + np.abs(x)
+    spread: np.ndarray = np.sqrt(np.add.reduce(x * x, axis=0) / f32(len(x))) + np.abs(x)
+    return spread
 
 
 # ---- encoding around zero --------------------------------------------------------------------------------------------
@@ -220,6 +222,6 @@ def integers_of_weights(q: np.ndarray, found: Search, step: np.ndarray, bottom: 
     """
     lost = np.flatnonzero(step == 0)
     q[:, lost] = found.q(lost)
-    integers = np.fmin(np.fmax(q, f32(bottom)), f32(top))  # NaN becomes the bottom
+    integers: np.ndarray = np.fmin(np.fmax(q, f32(bottom)), f32(top))  # NaN becomes the bottom
     integers -= f32(bottom)
     return integers.astype(np.uint8).T.reshape(-1, 256)

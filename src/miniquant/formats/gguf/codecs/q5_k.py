@@ -33,4 +33,5 @@ class Q5_K(KQuantWithPackedMins):
 
     def unpack_integers(self, p: dict[str, np.ndarray]) -> np.ndarray:
         """0 to 31."""
-        return unpack_runs(p["qs"], 4, 32) | unpack_runs(p["qh"], 1, 32) << 4
+        q: np.ndarray = unpack_runs(p["qs"], 4, 32) | unpack_runs(p["qh"], 1, 32) << 4
+        return q

@@ -64,7 +64,8 @@ def search_scale_and_min(
             np.abs(t, out=t)
         else:
             np.multiply(t, t, out=t)
-        return np.add.reduce(np.multiply(t, importance, out=t), axis=0)
+        total: np.ndarray = np.add.reduce(np.multiply(t, importance, out=t), axis=0)
+        return total
 
     inverse = f32(top) / (high - low)
     scale, flat = f32(1) / inverse, high == low
@@ -171,4 +172,5 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
 
 def largest(x: np.ndarray) -> np.ndarray:
     """The weight of largest magnitude in every column, with its sign; the first of two."""
-    return np.take_along_axis(x, np.abs(x).argmax(axis=0)[None], axis=0)[0]
+    found: np.ndarray = np.take_along_axis(x, np.abs(x).argmax(axis=0)[None], axis=0)[0]
+    return found
