@@ -1,4 +1,4 @@
-# make book · make test · make lab · make notebooks · make bench · make fuzz · make clean      (each sets up .venv by itself)
+# make book · make test · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
 SITE := _build/html/index.html
@@ -7,7 +7,7 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict test lab notebooks bench fuzz clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
+.PHONY: help book book-strict test lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
@@ -16,6 +16,7 @@ help:
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
 	@echo "make bench       measure the codecs and files, draw the plot of the book"
 	@echo "make fuzz        damage files and read them, guided by coverage, for SECONDS=60"
+	@echo "make mutants     put faults into the source, one at a time: do the tests notice? MINUTES=60"
 	@echo "make test-quant  only the tests of quantization: codecs, packing, kernels"
 	@echo "make gguf-inspect GGUF=model.gguf    which types, how many tensors and bytes"
 	@echo "make gguf-list GGUF=model.gguf       every tensor"
@@ -71,6 +72,12 @@ fuzz: .venv/.installed
 	@$(BIN)/python -m pip install -q --only-binary :all: atheris==3.0.0 2> .venv/fuzz.log || echo "== atheris has no wheel for this Python; files are damaged without its guidance"
 	$(BIN)/python -m fuzz --guided $(SECONDS)
 
+# mutmut is here and not in requirements.txt: only this target needs it
+mutants: MINUTES ?= 60
+mutants: .venv/.installed
+	@$(BIN)/python -m pip install -q mutmut==3.8.1 -c constraints.txt 2> .venv/mutants.log || { tail -n 5 .venv/mutants.log; exit 1; }
+	$(BIN)/python tools/mutants.py --minutes $(MINUTES) $(MODULES)
+
 test-quant: .venv/.installed
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
 
@@ -89,5 +96,5 @@ gguf-to-bump: need-gguf .venv/.installed
 	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump" || { rmdir "$(GGUF_OUT)" 2> /dev/null; exit 1; }
 
 clean:
-	rm -rf .venv _build .pytest_cache .hypothesis .mypy_cache .ruff_cache notebooks/workspace solutions/workspace
+	rm -rf .venv _build .mutants .pytest_cache .hypothesis .mypy_cache .ruff_cache notebooks/workspace solutions/workspace
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

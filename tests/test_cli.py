@@ -96,6 +96,11 @@ def test_hexdump_begins_at_a_tensor(files):
     output = call("hexdump", files / "int4.gguf-lite", "--tensor", name, "--length", "16").output
     with mq.open_gguf_lite(files / "int4.gguf-lite") as file:
         assert bytes(file.raw(name)[:8]).hex(" ") in output
+    for start in (16, 100, -16):
+        output = call("hexdump", files / "int4.gguf-lite", "--tensor", name, "--start", start, "--length", "16").output
+        with mq.open_gguf_lite(files / "int4.gguf-lite") as file:
+            at = file.data_start + file.tensors[name].offset + start
+        assert f"bytes {at} to {at + 15}" in output
     result = call("hexdump", files / "int4.gguf-lite", "--tensor", "nope")
     assert "no tensor 'nope'" in str(result.exception)
 

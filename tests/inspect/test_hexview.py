@@ -1,6 +1,8 @@
 """The annotated bytes and the first difference of two files, in text and in HTML."""
 
+import os
 import struct
+import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -8,6 +10,8 @@ import pytest
 from toy_file import NAMES, TOY
 
 from miniquant import write_gguf_lite as write
+from miniquant.formats.field import Decoder, Field, Line, Text
+from miniquant.formats.gguf.fields import gguf_fields
 from miniquant.inspect.hexview import diff, hexview
 
 
@@ -140,3 +144,53 @@ def test_all_fields_that_differ_are_listed():
     mine[22] = ord("v")
     mine[95] = 0
     assert "fields that differ: tensor 'w': name, tensor 'b': values" in repr(diff(bytes(mine), TOY))
+
+
+# ---- large files -----------------------------------------------------------------------------------------------------
+
+
+def peak_of(work) -> int:
+    work()  # imports and buffers of a first call
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("head", [b"", b"GGUF", b"TFLG", b"BUMPWGT3"])
+def test_a_file_of_a_hundred_gigabytes_costs_what_is_shown_of_it(head, tmp_path):
+    """Its data is a hole: nothing but the first bytes take room on the disk."""
+    path = tmp_path / "large"
+    path.write_bytes(head)
+    os.truncate(path, 10**11)
+    assert peak_of(lambda: hexview(path, 10**9, 256)) < 1_000_000
+    assert "bytes 1000000000 to 1000000255" in repr(hexview(path, 10**9, 256))
+
+
+@pytest.mark.parametrize("decoder", [Decoder(), Text(), Line()])
+def test_a_field_of_gigabytes_shows_its_beginning_and_reads_no_more(decoder):
+    large = np.broadcast_to(np.uint8(ord("x")), 2**33)
+    if isinstance(decoder, Line):
+        large = np.concatenate([np.frombuffer(b"key=", np.uint8), large[: 2**22]])
+    field = Field("f", 0, len(large), "metadata", "", large, decoder)
+    assert peak_of(lambda: field.text(5, 10)) < 1_000_000
+    assert field.text() == ("78 " * 16 + "…" if type(decoder) is Decoder else repr("x" * 79 + "…"))
+
+
+@pytest.mark.parametrize("letter", ["x", "é", "語", "🙂"])
+def test_a_text_is_cut_at_80_letters_whatever_their_length(letter):
+    for n in (0, 1, 79, 80, 81, 99, 100, 101, 400, 1000):
+        shown = letter * n if n <= 80 else letter * 79 + "…"
+        for decoder, key in ((Text(), ""), (Line(), "k" * 70_000 + "="), (Line(), "k=")):
+            raw = np.frombuffer((key + letter * n).encode(), np.uint8)
+            assert Field("f", 0, len(raw), "metadata", "", raw, decoder).text() == repr(shown)
+
+
+def test_a_key_or_name_as_long_as_the_file_is_named_by_its_beginning(tmp_path):
+    path = tmp_path / "large"
+    path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 10**9) + "é".encode() * 200)
+    os.truncate(path, 10**9 + 100)
+    assert peak_of(lambda: list(gguf_fields(np.memmap(path, np.uint8, "r")))) < 1_000_000
+    assert f"metadata {'é' * 60!r}: key" in [f.name for f in gguf_fields(np.memmap(path, np.uint8, "r"))]

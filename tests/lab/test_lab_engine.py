@@ -28,7 +28,9 @@ BYTES = Exercise(
     hints=("First hint.", "Second hint."),
     why="two bytes are a start.",
     fields=lambda a, b: [("first", 0, 1), ("second", 1, 2)],
-    mistakes=(Mistake("swapped", lambda a, b: bytes([b, a]), "They are swapped.", "Swap them.", "`02 01`"),),
+    mistakes=(
+        Mistake("swapped", lambda a, b: bytes([b, a]), cause="They are swapped.", cure="Swap them.", see="`02 01`"),
+    ),
 )
 ARRAY = Exercise(
     name="toy_double",

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+BEGINNING = 400  # bytes of a text or of unknown bytes: more than the 80 letters or 16 bytes that are shown
+LINE = 2**16  # bytes in which a line's "=" is looked for first
 SHOWN, SHOWN_OF_A_SLICE = 6, 32  # elements of an array in its short text, and in that of some of its bytes
 
 
@@ -23,7 +25,7 @@ class Decoder:
 
     def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
         """The value as short text; of an array, the elements that lie in the bytes ``start`` to ``end``."""
-        return show(self.value(raw))
+        return show(self.value(raw[:BEGINNING]))  # the field itself may be as long as a file
 
     def parts(self, size: int, start: int, end: int) -> str:
         """Which parts of a field of ``size`` bytes lie in its bytes ``start`` to ``end``, if they have names."""
@@ -132,6 +134,11 @@ class Line(Text):
     def value(self, raw: np.ndarray) -> str:
         """The value."""
         return super().value(raw).removesuffix("\n").partition("=")[2]
+
+    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+        """The value as short text."""
+        head = bytes(raw[:LINE])
+        return show(self.value(raw[: head.index(b"=") + 1 + BEGINNING] if b"=" in head else raw))
 
 
 @dataclass(frozen=True)

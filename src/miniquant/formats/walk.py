@@ -26,7 +26,7 @@ class Walk:
     def peek(self, size: int) -> str:
         """The text ahead, without a step: 60 characters of it at most."""
         self.need(size)
-        return bytes(self.data[self.at : self.at + size]).decode("utf-8", "replace")[:60]
+        return bytes(self.data[self.at : self.at + min(size, 240)]).decode("utf-8", "replace")[:60]
 
     def need(self, size: int) -> None:
         """Raise ``EOFError`` if fewer bytes are left."""

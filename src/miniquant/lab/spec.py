@@ -11,7 +11,7 @@ import functools
 import inspect
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,7 @@ class Mistake:
 
     name: str
     wrong: Edit | Body | Function
+    _: KW_ONLY
     cause: str  # one sentence
     cure: str  # one sentence
     see: str  # what the student sees, for "Help: I see …"

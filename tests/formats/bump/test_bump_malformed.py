@@ -14,7 +14,7 @@ from bump_models import SMALL, TINY, write_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from miniquant import FormatError
+from miniquant import FormatError, MiniquantError
 from miniquant.formats.bump import open_bump, write_bump
 from miniquant.formats.gguf import write_gguf
 
@@ -303,3 +303,35 @@ def test_q4_0_blocks_in_a_small_file_are_covered_too(tmp_path):
         damaged[at] ^= 1 << random.integers(8)
         (tmp_path / "weights.bump").write_bytes(damaged)
         refused(tmp_path)
+
+
+def test_heads_that_cannot_share_their_key_value_heads_are_refused_on_both_sides(tmp_path):
+    sizes = dict(embed=12, heads=3, kv_heads=2, inner=3, vocab=3, context=5, layers=1)
+    write_llama(tmp_path / "m.gguf", sizes)
+    with pytest.raises(MiniquantError, match=r"attention\.head_count is 3, no multiple of head_count_kv, 2"):
+        write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    write_llama(tmp_path / "m.gguf", sizes | {"kv_heads": 3})
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    text = (tmp_path / "config.json").read_bytes()
+    (tmp_path / "config.json").write_bytes(
+        resigned(text.replace(b'"num_key_value_heads": 3', b'"num_key_value_heads": 2'))
+    )
+    with pytest.raises(FormatError, match=r"header\.num_heads at byte .*: 3 heads cannot share 2 key-value heads"):
+        open_bump(tmp_path / "weights.bump")
+
+
+@pytest.mark.parametrize("value", [0.0, -1e-5, float("inf"), float("nan")])
+@pytest.mark.parametrize("key", ["llama.attention.layer_norm_rms_epsilon", "llama.rope.freq_base"])
+def test_an_epsilon_or_a_base_that_is_no_number_above_0_is_refused_on_both_sides(key, value, tmp_path):
+    write_llama(tmp_path / "m.gguf", TINY, more={key: value})
+    with pytest.raises(MiniquantError, match=f"the key {key} is .*, expected a number above 0"):
+        write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    write_llama(tmp_path / "m.gguf", TINY)
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    theirs, before = ("rms_norm_eps", b"1e-05") if "epsilon" in key else ("rope_theta", b"10000.0")
+    text = (tmp_path / "config.json").read_bytes()
+    changed = text.replace(b": " + before, b": " + json.dumps(value).encode())
+    assert changed != text
+    (tmp_path / "config.json").write_bytes(resigned(changed))
+    with pytest.raises(FormatError, match=f"{theirs} at byte .*expected a number with a point, above 0"):
+        open_bump(tmp_path / "weights.bump")

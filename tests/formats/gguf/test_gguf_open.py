@@ -14,7 +14,7 @@ import gguf
 import numpy as np
 import pytest
 
-from miniquant.core.errors import FormatError
+from miniquant.core.errors import FormatError, QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.describe import describe
 from miniquant.formats.fields import fields
@@ -159,3 +159,37 @@ def test_version_2_is_read_as_ggml_and_the_official_package_read_it(path):
     path.write_bytes(whole[:4] + struct.pack("<I", 1) + whole[8:])
     with pytest.raises(FormatError, match="found version 1, this reader knows 2 and 3; version 1 is obsolete"):
         read_gguf(path)
+
+
+def test_strings_beyond_the_first_4_gigabytes_are_where_they_are(path):
+    """The array before them is a hole of 4 GiB."""
+    hole = 2**32
+    start = b"GGUF" + struct.pack("<IQQ", 3, 0, 2)
+    start += struct.pack("<Q1sIIQ", 1, b"a", ValueType.ARRAY, ValueType.UINT8, hole)
+    with open(path, "wb") as file:
+        file.write(start)
+        file.seek(len(start) + hole)
+        file.write(struct.pack("<Q1sIIQ", 1, b"s", ValueType.ARRAY, ValueType.STRING, 2))
+        file.write(struct.pack("<Q3sQ2s", 3, b"one", 2, b"no") + bytes(64))
+    with read_gguf(path) as file:
+        assert list(file.metadata["s"]) == ["one", "no"]
+        assert len(file.metadata["a"]) == hole
+
+
+@pytest.mark.parametrize("offset", [32, 64, 2**40])
+def test_an_empty_tensor_may_point_anywhere_since_it_has_no_byte(offset, path):
+    infos = struct.pack("<Q1sI2QIQ", 1, b"e", 2, 0, 5, 0, offset)
+    infos += struct.pack("<Q1sIQIQ", 1, b"w", 1, 4, 0, 0)
+    head = b"GGUF" + struct.pack("<IQQ", 3, 2, 0) + infos
+    path.write_bytes(head + bytes(-len(head) % 32) + np.arange(4, dtype="<f4").tobytes() + bytes(16))
+    with read_gguf(path) as file:
+        assert file.tensor("e").shape == (5, 0)
+        assert file.tensor("w").tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("kind", ["F16", "Q8_0", "Q4_0"])
+def test_a_wrong_weight_in_a_later_piece_is_named_with_its_row_of_the_whole(kind, path):
+    w = np.zeros((3000, 1024), np.float32)
+    w[2999, 7] = 1e30
+    with pytest.raises(QuantizationError, match=r"'w': the weight at row 2999, column 7 is 1e.30"):
+        write_gguf(path, {"w": (w, kind)}, {})

@@ -314,3 +314,16 @@ def test_a_bar_appears_after_a_second_on_a_terminal_and_nowhere_else(monkeypatch
         assert len(drawn) == terminal
     ((task,),) = (bar.tasks for bar in drawn)
     assert (task.completed, task.total, task.description) == (4, 4, "converting")
+
+
+def test_counts_and_numbers_end_where_their_types_do(tmp_path):
+    for value in (1, 2**31 - 1):
+        assert Config(tmp_path, {"n": value}).count("n") == value
+    for value in (0, -1, 2**31, 2**32, 1.0, True, "1"):
+        with pytest.raises(FormatError, match="expected a whole number above 0 and below 2\\*\\*31"):
+            Config(tmp_path, {"n": value}).count("n")
+    for value in (1e-30, 1, 9e37):
+        assert Config(tmp_path, {"x": value}).number("x") == value
+    for value in (0, 0.0, -1e-30, 1e38, float("nan"), float("inf"), True, "1"):
+        with pytest.raises(FormatError, match="expected a number above 0"):
+            Config(tmp_path, {"x": value}).number("x")

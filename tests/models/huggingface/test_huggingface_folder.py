@@ -24,6 +24,7 @@ from miniquant.core.errors import FormatError, MiniquantError, PickleSecurityRis
 from miniquant.formats.safetensors.read import INDEX, MAX_TEXT, SINGLE, SafetensorsFile, open_checkpoint
 from miniquant.formats.safetensors.types import MAX_HEADER
 from miniquant.models.file_types import FILE_TYPES
+from miniquant.models.huggingface import convert
 from miniquant.models.huggingface.convert import convert_folder
 
 SMALL = {"num_hidden_layers": 1}
@@ -307,6 +308,19 @@ def test_a_head_that_is_called_tied_and_is_not_is_refused(tmp_path):
         refused(
             tmp_path / "folder", "tie_word_embeddings: it is true, and lm_head.weight is not model.embed_tokens.weight"
         )
+
+
+def test_a_tied_head_is_compared_to_its_last_row_in_pieces_too(tmp_path, monkeypatch):
+    save_llama(tmp_path / "folder", tie_word_embeddings=True, **SMALL)
+    embedding = load_file(tmp_path / "folder" / SINGLE)["model.embed_tokens.weight"]
+    monkeypatch.setattr(convert, "_PIECE", 7 * 64)  # 7 of 520 rows
+    for row in (0, 6, 7, 300, 517, 518, 519):
+        other = embedding.clone()
+        other[row, 0] += 1
+        change(tmp_path / "folder", {"lm_head.weight": other})
+        refused(tmp_path / "folder", "tie_word_embeddings: it is true, and lm_head.weight is not")
+    change(tmp_path / "folder", {"lm_head.weight": embedding.clone()})
+    convert_folder(tmp_path / "folder", tmp_path / "m.gguf", "f16")
 
 
 def test_gpt2_s_names_with_and_without_their_prefix_are_not_mixed(tmp_path):

@@ -15,8 +15,6 @@ from .cells import PARTS
 
 LESSON = '''"""One line on what the exercise {name} is about."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit, omit
 
 
@@ -43,49 +41,28 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Double every value of a list.",
-    minutes=3,
-    difficulty="warm-up",
-    reference={name},
-    oracle=oracle,
-    cases=cases,
-    hints=("Begin with an empty list.", "In a loop, append each result to the list."),
+    reference={name}, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up",
+    hints=(
+        "Begin with an empty list.",
+        "In a loop, append each result to the list.",
+    ),
     why="say in one line what this is good for.",
     mistakes=(
-        Mistake(
-            "squared",
-            edit("2 * value", "value**2"),
+        Mistake("squared", edit("2 * value", "value**2"),
             cause="Each value was multiplied by itself.",
-            cure="Multiply by 2.",
-            see="`9` where `6` is expected",
-        ),
-        Mistake(
-            "tripled",
-            edit("2 * value", "3 * value"),
+            cure="Multiply by 2.", see="`9` where `6` is expected"),
+        Mistake("tripled", edit("2 * value", "3 * value"),
             cause="Each value was multiplied by 3.",
-            cure="Multiply by 2.",
-            see="`3` where `2` is expected",
-        ),
-        Mistake(
-            "last value missing",
-            edit("in values:", "in values[:-1]:"),
+            cure="Multiply by 2.", see="`3` where `2` is expected"),
+        Mistake("last value missing", edit("in values:", "in values[:-1]:"),
             cause="The slice `[:-1]` leaves out the last value.",
-            cure="Go over all values.",
-            see="a list that is one too short",
-        ),
-        Mistake(
-            "nothing appended",
-            omit("doubled.append"),
+            cure="Go over all values.", see="a list that is one too short"),
+        Mistake("nothing appended", omit("doubled.append"),
             cause="Nothing is appended to the list.",
-            cure="Append each result.",
-            see="an empty list",
-        ),
-        Mistake(
-            "reversed",
-            edit("return doubled", "return doubled[::-1]"),
+            cure="Append each result.", see="an empty list"),
+        Mistake("reversed", edit("return doubled", "return doubled[::-1]"),
             cause="The results were returned in reverse order.",
-            cure="Return the list as it is.",
-            see="the right values from back to front",
-        ),
+            cure="Return the list as it is.", see="the right values from back to front"),
     ),
 )
 '''

@@ -1,7 +1,5 @@
 """Where buffers begin in one block of memory."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 
 
@@ -37,82 +35,44 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Place buffers one after another, each at the next multiple of 64 bytes; the last number is the whole size.",
-    minutes=4,
-    difficulty="warm-up",
-    reference=bump_offsets,
-    oracle=oracle,
-    cases=cases,
+    reference=bump_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "Keep one number, where the next buffer begins. For each size: note it, add the size, round up to 64.",
         "`-(-n // 64) * 64` rounds up and leaves a multiple of 64 alone.",
     ),
     why="this is a whole allocator: one number that moves forward, and nothing to give back.",
     mistakes=(
-        Mistake(
-            "not aligned",
-            edit("-(-(at + size) // 64) * 64", "at + size"),
+        Mistake("not aligned", edit("-(-(at + size) // 64) * 64", "at + size"),
             cause="The buffers lie back to back, so most of them begin in the middle of a cache line.",
-            cure="Round up to a multiple of 64 before the next one begins.",
-            see="100 where 128 is expected",
-        ),
-        Mistake(
-            "rounded down",
-            edit("-(-(at + size) // 64) * 64", "(at + size) // 64 * 64"),
+            cure="Round up to a multiple of 64 before the next one begins.", see="100 where 128 is expected"),
+        Mistake("rounded down", edit("-(-(at + size) // 64) * 64", "(at + size) // 64 * 64"),
             cause="`n // 64 * 64` rounds down, and the next buffer then lies over the end of this one.",
-            cure="Round up: `-(-n // 64) * 64`.",
-            see="64 where 128 is expected",
-        ),
-        Mistake(
-            "a line too many",
-            edit("-(-(at + size) // 64) * 64", "((at + size) // 64 + 1) * 64"),
+            cure="Round up: `-(-n // 64) * 64`.", see="64 where 128 is expected"),
+        Mistake("a line too many", edit("-(-(at + size) // 64) * 64", "((at + size) // 64 + 1) * 64"),
             cause="`(n // 64 + 1) * 64` moves on even if n is a multiple of 64 already.",
             cure="Use `-(-n // 64) * 64`, or add 63 before you divide.",
-            see="right for 100, and 128 where 64 is expected",
-        ),
-        Mistake(
-            "aligned as GGUF is",
-            edit("// 64) * 64", "// 32) * 32"),
+            see="right for 100, and 128 where 64 is expected"),
+        Mistake("aligned as GGUF is", edit("// 64) * 64", "// 32) * 32"),
             cause="The multiple is 32, GGUF's; a cache line has 64 bytes.",
-            cure="Round up to 64.",
-            see="160 where 192 is expected",
-        ),
-        Mistake(
-            "counted in floats",
-            edit("// 64) * 64", "// 16) * 16"),
+            cure="Round up to 64.", see="160 where 192 is expected"),
+        Mistake("counted in floats", edit("// 64) * 64", "// 16) * 16"),
             cause="The multiple is 16: that many floats fill a cache line, and these sizes are in bytes.",
-            cure="Round up to 64.",
-            see="112 where 128 is expected",
-        ),
-        Mistake(
-            "the end not rounded",
-            edit("[*offsets, at]", "[*offsets, offsets[-1] + sizes[-1] if sizes else 0]"),
+            cure="Round up to 64.", see="112 where 128 is expected"),
+        Mistake("the end not rounded", edit("[*offsets, at]", "[*offsets, offsets[-1] + sizes[-1] if sizes else 0]"),
             cause="The last number is where the last buffer ends, and the block has to end with a whole line.",
-            cure="Round the last number up like the others.",
-            see="everything right but the last number",
-        ),
-        Mistake(
-            "no total",
-            edit("[*offsets, at]", "offsets"),
+            cure="Round the last number up like the others.", see="everything right but the last number"),
+        Mistake("no total", edit("[*offsets, at]", "offsets"),
             cause="The list says where each buffer begins, and not how much to allocate.",
-            cure="Append where the next buffer would begin.",
-            see="one number too few",
-        ),
-        Mistake(
-            "the ends instead of the beginnings",
-            edit(
+            cure="Append where the next buffer would begin.", see="one number too few"),
+        Mistake("the ends instead of the beginnings", edit(
                 "offsets.append(at)\n        at = -(-(at + size) // 64) * 64",
                 "at = -(-(at + size) // 64) * 64\n        offsets.append(at)",
             ),
             cause="Each number was noted after the size was added.",
-            cure="Note where a buffer begins first, then move on.",
-            see="the first number is not 0",
-        ),
-        Mistake(
-            "each size rounded alone",
-            edit("-(-(at + size) //", "-(-size //"),
+            cure="Note where a buffer begins first, then move on.", see="the first number is not 0"),
+        Mistake("each size rounded alone", edit("-(-(at + size) //", "-(-size //"),
             cause="These are the rounded sizes; an offset is the sum of all rounded sizes before it.",
             cure="Add each rounded size to a running total.",
-            see="right for the first two, too small from the third on",
-        ),
+            see="right for the first two, too small from the third on"),
     ),
 )

@@ -1,7 +1,5 @@
 """The order of the tensors."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, body, edit
 
 
@@ -84,108 +82,68 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Put a GGUF file's tensors into a bump file's order, with None where zeros keep the place of a missing bias.",
-    minutes=8,
-    difficulty="core",
-    reference=bump_order,
-    oracle=oracle,
-    cases=cases,
+    reference=bump_order, oracle=oracle, cases=cases, minutes=8, difficulty="core",
     hints=(
         "First make the list of all names that the layout asks for, `blk.{i}.{part}` layer by layer between the two ends; then compare it with the tensors that are there, in both directions.",
         "`left = set(tensors) - set(wanted)` must be empty. What is wanted and not there becomes None if it is a bias of a layer, is left out if it is an optional end, and is a ValueError otherwise.",
     ),
     why="the file has no names: a tensor is what stands at its place, and nothing may be missing or left over.",
     mistakes=(
-        Mistake(
-            "the order of the GGUF file",
+        Mistake("the order of the GGUF file",
             edit("return [name if name in tensors else None for name in wanted]", "return list(tensors)"),
             cause="The tensors stayed in the order in which GGUF has them, and a bump file has its own.",
             cure="Go through the layout, and look each name up among the tensors.",
-            see="output_norm.weight in second place",
-        ),
-        Mistake(
-            "no placeholders",
-            edit(
+            see="output_norm.weight in second place"),
+        Mistake("no placeholders", edit(
                 "return [name if name in tensors else None for name in wanted]",
                 "return [name for name in wanted if name in tensors]",
             ),
             cause="A bias that the model does not have was left out, so everything after it moved up one place.",
-            cure="Put None there: zeros will keep the place.",
-            see="a list that is too short",
-        ),
-        Mistake(
-            "left over, and left out",
-            edit("if left or missing", "if missing"),
+            cure="Put None there: zeros will keep the place.", see="a list that is too short"),
+        Mistake("left over, and left out", edit("if left or missing", "if missing"),
             cause="A tensor for which the layout has no place was dropped without a word, and the model is another one now.",
-            cure="Raise ValueError if a tensor is not in the layout.",
-            see="no error for rope_freqs.weight",
-        ),
-        Mistake(
-            "two ends and no questions",
-            body("""
+            cure="Raise ValueError if a tensor is not in the layout.", see="no error for rope_freqs.weight"),
+        Mistake("two ends and no questions", body("""
                 names = [f"blk.{i}.{part}" for i in range(n_layers) for part in layer]
                 return ["token_embd.weight", *(name if name in tensors else None for name in names), "output_norm.weight"]
             """),
             cause="Only the two ends that every model has were written; positions, a head, and anything unknown were dropped without a word.",
             cure="Take each optional end if it is there, and raise ValueError if anything is left over.",
-            see="right for the smallest toy, too short where there is an output.weight",
-        ),
-        Mistake(
-            "missing weights taken for zeros",
-            edit("if left or missing", "if left"),
+            see="right for the smallest toy, too short where there is an output.weight"),
+        Mistake("missing weights taken for zeros", edit("if left or missing", "if left"),
             cause="A matrix that is not in the file became None; only a bias may be zeros.",
             cure="Raise ValueError for anything missing that does not end with `.bias`.",
-            see="no error for a file without ffn_up",
-        ),
-        Mistake(
-            "every end optional",
-            edit("name not in optional", 'name.startswith("blk.")'),
+            see="no error for a file without ffn_up"),
+        Mistake("every end optional", edit("name not in optional", 'name.startswith("blk.")'),
             cause="token_embd.weight and output_norm.weight were left out where the file does not have them, and no model runs without them.",
             cure="Only position_embd.weight, output_norm.bias and output.weight may be left out; raise ValueError for the other two.",
-            see="no error for a file without token_embd.weight",
-        ),
-        Mistake(
-            "layers in the order of text",
-            edit("range(n_layers)", "sorted(range(n_layers), key=str)"),
+            see="no error for a file without token_embd.weight"),
+        Mistake("layers in the order of text", edit("range(n_layers)", "sorted(range(n_layers), key=str)"),
             cause="Sorted as text, layer 10 comes before layer 2.",
-            cure="Count with `range(n_layers)`.",
-            see="right up to ten layers, `blk.10.` after `blk.1.` for more",
-        ),
-        Mistake(
-            "part by part",
+            cure="Count with `range(n_layers)`.", see="right up to ten layers, `blk.10.` after `blk.1.` for more"),
+        Mistake("part by part",
             edit("for i in range(n_layers) for part in layer", "for part in layer for i in range(n_layers)"),
             cause="All layers' norms came first, then all layers' queries; a layer is to lie in one piece.",
             cure="Make the loop over the layers the outer one.",
-            see="`blk.1.` in the place of the second part of `blk.0.`",
-        ),
-        Mistake(
-            "biases behind the matrices",
+            see="`blk.1.` in the place of the second part of `blk.0.`"),
+        Mistake("biases behind the matrices",
             edit("in layer]", 'in sorted(layer, key=lambda part: part.endswith(".bias"))]'),
             cause="The biases come together at the end of each layer, and each belongs after its matrix.",
-            cure="Keep the order of `layer`.",
-            see="right parts of each layer in another order",
-        ),
-        Mistake(
-            "the ends together",
+            cure="Keep the order of `layer`.", see="right parts of each layer in another order"),
+        Mistake("the ends together",
             edit("wanted += [f", "middle = [f").edit('"output.weight"]', '"output.weight"] + middle'),
             cause="output_norm follows the embedding, as in many GGUF files, and here it comes last.",
             cure="Put output_norm after the last layer.",
-            see="output_norm.weight in second place, the layers after it",
-        ),
-        Mistake(
-            "None at the ends",
-            edit("    wanted = [name for name in wanted if name in tensors or name not in optional]\n", "").edit(
+            see="output_norm.weight in second place, the layers after it"),
+        Mistake("None at the ends", edit("    wanted = [name for name in wanted if name in tensors or name not in optional]\n", "").edit(
                 'not name.endswith(".bias")', 'not name.endswith(".bias") and name not in optional'
             ),
             cause="None stands for positions, for the norm's bias or for a head that the model does not have.",
             cure="Leave an end out that is not there; zeros keep a place for the biases of the layers alone.",
-            see="None in second place, and too many names",
-        ),
-        Mistake(
-            "the head forgotten",
+            see="None in second place, and too many names"),
+        Mistake("the head forgotten",
             edit(', "output.weight"]', "]").edit("if name not in wanted", 'if name not in [*wanted, "output.weight"]'),
             cause="output.weight, the head of a model that does not share it with the embedding, was dropped.",
-            cure="Append it at the very end if it is there.",
-            see="one name too few where the model has output.weight",
-        ),
+            cure="Append it at the very end if it is there.", see="one name too few where the model has output.weight"),
     ),
 )

@@ -1,7 +1,5 @@
 """The checksum: what it covers, and where it is."""
 
-from __future__ import annotations
-
 import hashlib
 import struct
 
@@ -52,80 +50,40 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Put the SHA-256 of everything after the header into its place in the header.",
-    minutes=4,
-    difficulty="warm-up",
-    reference=bump_seal,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=bump_seal, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", fields=fields,
     hints=(
         "The hash covers `data[128:]`, and its 32 bytes are at 0x40.",
         "`data[:64] + hashlib.sha256(data[128:]).digest() + data[96:]`.",
     ),
     why="one changed bit in gigabytes of weights changes about half of these bits.",
     mistakes=(
-        Mistake(
-            "over the whole file",
-            edit("data[128:]", "data"),
+        Mistake("over the whole file", edit("data[128:]", "data"),
             cause="The hash covers the header too, and with it the place where the hash itself will be.",
-            cure="Hash `data[128:]`.",
-            see="another checksum, also for a file without tensors",
-        ),
-        Mistake(
-            "from behind the checksum",
-            edit("data[128:]", "data[96:]"),
+            cure="Hash `data[128:]`.", see="another checksum, also for a file without tensors"),
+        Mistake("from behind the checksum", edit("data[128:]", "data[96:]"),
             cause="The hash begins at 0x60, so it covers the reserved bytes of the header.",
-            cure="Begin at 128.",
-            see="another checksum where everything else is right",
-        ),
-        Mistake(
-            "without the table of types",
+            cure="Begin at 128.", see="another checksum where everything else is right"),
+        Mistake("without the table of types",
             edit("data[128:]", 'data[132 + int.from_bytes(data[128:132], "little") :]'),
             cause="The hash covers the tensors alone, so a changed type would go unnoticed.",
-            cure="Begin right after the header, with the count.",
-            see="right for a file of nothing but a header",
-        ),
-        Mistake(
-            "without the count",
-            edit("data[128:]", "data[132:]"),
+            cure="Begin right after the header, with the count.", see="right for a file of nothing but a header"),
+        Mistake("without the count", edit("data[128:]", "data[132:]"),
             cause="The hash begins after the count of types.",
-            cure="Begin right after the header, at 128.",
-            see="right for the empty file only",
-        ),
-        Mistake(
-            "the last line left out",
-            edit("data[128:]", "data[128:-64]"),
+            cure="Begin right after the header, at 128.", see="right for the empty file only"),
+        Mistake("the last line left out", edit("data[128:]", "data[128:-64]"),
             cause="The hash stops 64 bytes before the end.",
-            cure="Hash to the end of the file.",
-            see="another checksum for every file that has tensors",
-        ),
-        Mistake(
-            "hexadecimal digits",
-            edit("digest()", "hexdigest().encode()").edit("data[96:]", "data[128:]"),
+            cure="Hash to the end of the file.", see="another checksum for every file that has tensors"),
+        Mistake("hexadecimal digits", edit("digest()", "hexdigest().encode()").edit("data[96:]", "data[128:]"),
             cause="`hexdigest` gives 64 letters, which also cover the reserved bytes.",
-            cure="Use `digest()`, 32 bytes.",
-            see="letters in bytes 64 to 127",
-        ),
-        Mistake(
-            "in the reserved bytes",
-            edit("data[:64]", "data[:96]").edit("data[96:]", "data[128:]"),
+            cure="Use `digest()`, 32 bytes.", see="letters in bytes 64 to 127"),
+        Mistake("in the reserved bytes", edit("data[:64]", "data[:96]").edit("data[96:]", "data[128:]"),
             cause="The hash is at 0x60, in the reserved bytes.",
-            cure="It belongs at 0x40.",
-            see="zeros in bytes 64 to 95",
-        ),
-        Mistake(
-            "SHA-1",
-            edit("sha256", "sha1").edit("data[96:]", "data[84:]"),
+            cure="It belongs at 0x40.", see="zeros in bytes 64 to 95"),
+        Mistake("SHA-1", edit("sha256", "sha1").edit("data[96:]", "data[84:]"),
             cause="SHA-1 gives 20 bytes, and the place is made for 32.",
-            cure="Use `hashlib.sha256`.",
-            see="zeros in the last 12 bytes of the checksum",
-        ),
-        Mistake(
-            "appended",
-            edit("data[:64]", "data").edit(" + data[96:]", ""),
+            cure="Use `hashlib.sha256`.", see="zeros in the last 12 bytes of the checksum"),
+        Mistake("appended", edit("data[:64]", "data").edit(" + data[96:]", ""),
             cause="The hash is after the tensors, and its place in the header is still empty.",
-            cure="Replace bytes 64 to 95.",
-            see="32 bytes too many",
-        ),
+            cure="Replace bytes 64 to 95.", see="32 bytes too many"),
     ),
 )

@@ -1,7 +1,5 @@
 """The table of types."""
 
-from __future__ import annotations
-
 import struct
 
 from ...lab import Exercise, Mistake, edit, omit
@@ -50,90 +48,48 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write the table of types: a u32 count, then bump's code of each tensor; refuse a type that has none.",
-    minutes=5,
-    difficulty="core",
-    reference=bump_types,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=bump_types, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
         "Make a dict from ggml's numbers to bump's, by the two columns on this page.",
         '`struct.pack("<I", len(kinds)) + bytes(CODES[kind] for kind in kinds)`; a KeyError is no ValueError, so look before.',
     ),
     why="two formats may call the same blocks by different numbers, and only a table can tell.",
     mistakes=(
-        Mistake(
-            "ggml's codes",
-            edit("codes[kind] for kind in kinds", "kinds"),
+        Mistake("ggml's codes", edit("codes[kind] for kind in kinds", "kinds"),
             cause="ggml's numbers were written as they are, so Q4_K is 12, and a bump reader knows no type 12.",
-            cure="Translate each code by the table: Q4_K is 6.",
-            see="`0c` where `06` is expected",
-        ),
-        Mistake(
-            "half floats exchanged",
-            edit("30: 1, 1: 2", "30: 2, 1: 1"),
+            cure="Translate each code by the table: Q4_K is 6.", see="`0c` where `06` is expected"),
+        Mistake("half floats exchanged", edit("30: 1, 1: 2", "30: 2, 1: 1"),
             cause="F16 became 1 and BF16 became 2, and in bump it is the other way round.",
-            cure="BF16 is 1, FP16 is 2.",
-            see="`01` where `02` is expected",
-        ),
-        Mistake(
-            "Q8_0 and Q8_K exchanged",
-            edit("8: 8, 15: 9", "8: 9, 15: 8"),
+            cure="BF16 is 1, FP16 is 2.", see="`01` where `02` is expected"),
+        Mistake("Q8_0 and Q8_K exchanged", edit("8: 8, 15: 9", "8: 9, 15: 8"),
             cause="Q8_0 became 9, which is Q8_K.",
-            cure="Q8_0 is 8 in both formats.",
-            see="`09` where `08` is expected",
-        ),
-        Mistake(
-            "an unknown type as FP32",
-            omit("if unknown").edit("codes[kind]", "codes.get(kind, 0)"),
+            cure="Q8_0 is 8 in both formats.", see="`09` where `08` is expected"),
+        Mistake("an unknown type as FP32", omit("if unknown").edit("codes[kind]", "codes.get(kind, 0)"),
             cause="A type without a code became FP32, and a reader will take its blocks for floats.",
-            cure="Raise ValueError if a code is not in your dict.",
-            see="no error for Q4_1",
-        ),
-        Mistake(
-            "a KeyError",
-            omit("if unknown"),
+            cure="Raise ValueError if a code is not in your dict.", see="no error for Q4_1"),
+        Mistake("a KeyError", omit("if unknown"),
             cause="A dict refuses what is not in it by itself, with a KeyError, and a caller waits for a ValueError.",
             cure="Look whether all kinds are in your dict first, and raise ValueError if not.",
-            see="KeyError for Q4_1",
-        ),
-        Mistake(
-            "an unknown type left out",
-            edit(
+            see="KeyError for Q4_1"),
+        Mistake("an unknown type left out", edit(
                 'raise ValueError(f"bump has no number for the types {unknown}")',
                 "kinds = [kind for kind in kinds if kind in codes]",
             ),
             cause="A type without a code was skipped, so every type after it belongs to the tensor before.",
             cure="Raise ValueError if a code is not in your dict.",
-            see="no error for Q4_1, and a count that is one too small",
-        ),
-        Mistake(
-            "no count",
-            edit('struct.pack("<I", len(kinds)) + ', ""),
+            see="no error for Q4_1, and a count that is one too small"),
+        Mistake("no count", edit('struct.pack("<I", len(kinds)) + ', ""),
             cause="The codes begin at once, and a reader does not know how many there are.",
-            cure="Put the count in front, as a u32.",
-            see="a file that is four bytes too short",
-        ),
-        Mistake(
-            "64-bit count",
-            edit("<I", "<Q"),
+            cure="Put the count in front, as a u32.", see="a file that is four bytes too short"),
+        Mistake("64-bit count", edit("<I", "<Q"),
             cause="The count takes eight bytes, as in GGUF, and here four.",
-            cure="Pack the count as `I`.",
-            see="`00 00 00 00` in bytes 4 to 7",
-        ),
-        Mistake(
-            "four bytes for a type",
+            cure="Pack the count as `I`.", see="`00 00 00 00` in bytes 4 to 7"),
+        Mistake("four bytes for a type",
             edit("bytes(codes[kind] for kind in kinds)", 'b"".join(struct.pack("<I", codes[kind]) for kind in kinds)'),
             cause="Each code takes four bytes, as in GGUF, and here one.",
-            cure="Write one byte for each.",
-            see="three zeros after each code",
-        ),
-        Mistake(
-            "the count counts bytes",
-            edit("len(kinds)", "len(kinds) + 4"),
+            cure="Write one byte for each.", see="three zeros after each code"),
+        Mistake("the count counts bytes", edit("len(kinds)", "len(kinds) + 4"),
             cause="The count includes its own four bytes; it counts tensors.",
-            cure="Write `len(kinds)`.",
-            see="a count that is four too large",
-        ),
+            cure="Write `len(kinds)`.", see="a count that is four too large"),
     ),
 )

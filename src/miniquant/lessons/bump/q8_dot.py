@@ -1,7 +1,5 @@
 """A dot product with blocks that are never written down as floats."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -57,87 +55,55 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Multiply a row of Q8_0 blocks by a vector, block by block, without making a row of floats first.",
-    minutes=6,
-    difficulty="core",
-    reference=q8_dot,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-5,
+    reference=q8_dot, oracle=oracle, cases=cases, minutes=6, difficulty="core", tolerance=1e-5,
     hints=(
         "In one block all weights share d, so d can wait: sum q · x over the 32, multiply by d once, add to the total.",
         '`d = block[:2].view("<f2")[0]` and `q = block[2:].view(np.int8)`; make float32 of both before you multiply.',
     ),
     why="this loop is the whole trick: a block is floats for as long as it takes to add it up.",
     mistakes=(
-        Mistake(
-            "unsigned values",
-            edit("view(np.int8)", "view(np.uint8)"),
+        Mistake("unsigned values", edit("view(np.int8)", "view(np.uint8)"),
             cause="The bytes were read as 0 to 255, and half of them are negative.",
             cure="View them as int8.",
-            see="right where all values are positive, much too large elsewhere",
-        ),
-        Mistake(
-            "one scale for the row",
-            edit("block[:2]", "blocks[0, :2]"),
+            see="right where all values are positive, much too large elsewhere"),
+        Mistake("one scale for the row", edit("block[:2]", "blocks[0, :2]"),
             cause="The first block's d was taken for all blocks.",
             cure="Multiply each block's sum by its own d.",
-            see="right for one block, wrong for two whose scales differ",
-        ),
-        Mistake(
-            "no scale",
-            edit("float(d) * ", ""),
+            see="right for one block, wrong for two whose scales differ"),
+        Mistake("no scale", edit("float(d) * ", ""),
             cause="The integers were multiplied by x, and d was never applied.",
             cure="Multiply each block's sum by its d.",
-            see="12 times too large, or 2 times",
-        ),
-        Mistake(
-            "the same part of x for every block",
-            edit("q @ part", "q @ x[:32]"),
+            see="12 times too large, or 2 times"),
+        Mistake("the same part of x for every block", edit("q @ part", "q @ x[:32]"),
             cause="Every block met the first 32 numbers of x.",
             cure="Block i meets `x[32 * i : 32 * i + 32]`.",
-            see="right for one block, wrong for two, also where the scales are equal",
-        ),
-        Mistake(
-            "the scale behind the values",
-            edit("block[:2]", "block[32:]").edit("block[2:]", "block[:32]"),
+            see="right for one block, wrong for two, also where the scales are equal"),
+        Mistake("the scale behind the values", edit("block[:2]", "block[32:]").edit("block[2:]", "block[:32]"),
             cause="d was read from the last two bytes of each block, and it is in the first two.",
             cure="Take d from `block[:2]`.",
-            see="0, or nonsense, even for one block",
-        ),
-        Mistake(
-            "a big-endian scale",
-            edit("<f2", ">f2"),
+            see="0, or nonsense, even for one block"),
+        Mistake("a big-endian scale", edit("<f2", ">f2"),
             cause="The two bytes of d were read the other way round.",
             cure="Read d as `<f2`.",
-            see="a number close to 0",
-        ),
-        Mistake(
-            "only the last block",
-            edit("total +=", "total ="),
+            see="a number close to 0"),
+        Mistake("only the last block", edit("total +=", "total ="),
             cause="The total was overwritten by each block.",
             cure="Add to it: `total += ...`.",
-            see="right for one block, too little for two",
-        ),
-        Mistake(
-            "divided by the scale",
+            see="right for one block, too little for two"),
+        Mistake("divided by the scale",
             edit("float(d) * float(q @ part)", "float(q @ part) / float(d) if d else 0.0"),
             cause="Quantizing divides by d; coming back multiplies.",
             cure="Multiply by d.",
-            see="four times too large where d is 0.5",
-        ),
-        Mistake(
-            "one number in an array",
+            see="four times too large where d is 0.5"),
+        Mistake("one number in an array",
             edit("[0].astype", ".astype").edit("float(d) * float(q @ part)", "d * (q @ part)"),
             cause='`block[:2].view("<f2")` is an array of one number, and so is all that was multiplied by it.',
             cure="Take the number out of it with `[0]`.",
-            see="`[0.5]` of shape (1,) where a number is expected",
-        ),
-        Mistake(
-            "multiplied in int8",
+            see="`[0.5]` of shape (1,) where a number is expected"),
+        Mistake("multiplied in int8",
             edit("view(np.int8).astype(np.float32)", "view(np.int8)").edit("q @ part", "q @ part.astype(np.int8)"),
             cause="The products stayed int8, where 127 is the largest number.",
             cure="Convert q to float32 before you multiply.",
-            see="right for small numbers",
-        ),
+            see="right for small numbers"),
     ),
 )

@@ -1,7 +1,5 @@
 """How large the numbers of each channel are."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -35,59 +33,30 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Measure how large the numbers of each input channel are: the mean of their absolute values over all tokens.",
-    minutes=3,
-    difficulty="warm-up",
-    reference=activation_size,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-4,
+    reference=activation_size, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", tolerance=1e-4,
     hints=(
         "A row is a token and a column is a channel: the mean runs over the tokens, and one number a channel is left.",
         "`np.abs(x)` first, then `.mean(axis=0)`.",
     ),
     why="a column of weights matters as much as the activations that it is multiplied by, and now you know those.",
     mistakes=(
-        Mistake(
-            "no absolute value",
-            edit("np.abs(x).mean(axis=0)", "x.mean(axis=0)"),
+        Mistake("no absolute value", edit("np.abs(x).mean(axis=0)", "x.mean(axis=0)"),
             cause="Positive and negative activations cancel, and a channel of ±30 looks like nothing.",
-            cure="Take `np.abs(x)` before the mean.",
-            see="numbers near 0, some of them negative",
-        ),
-        Mistake(
-            "absolute value too late",
-            edit("np.abs(x).mean(axis=0)", "np.abs(x.mean(axis=0))"),
+            cure="Take `np.abs(x)` before the mean.", see="numbers near 0, some of them negative"),
+        Mistake("absolute value too late", edit("np.abs(x).mean(axis=0)", "np.abs(x.mean(axis=0))"),
             cause="The mean was taken first, so positive and negative activations have cancelled already.",
-            cure="Take `np.abs(x)` before the mean.",
-            see="positive numbers that are too small",
-        ),
-        Mistake(
-            "one number a token",
-            edit("axis=0", "axis=1"),
+            cure="Take `np.abs(x)` before the mean.", see="positive numbers that are too small"),
+        Mistake("one number a token", edit("axis=0", "axis=1"),
             cause="`axis=1` averages the channels of each token.",
-            cure="Average over the tokens: `axis=0`.",
-            see="as many numbers as there are tokens",
-        ),
-        Mistake(
-            "the largest instead of the mean",
-            edit("mean(", "max("),
+            cure="Average over the tokens: `axis=0`.", see="as many numbers as there are tokens"),
+        Mistake("the largest instead of the mean", edit("mean(", "max("),
             cause="That is what SmoothQuant looks at; for AWQ a single large number does not make a channel important.",
-            cure="Take the mean.",
-            see="numbers that are too large, each a number of x",
-        ),
-        Mistake(
-            "root mean square",
-            edit("np.abs(x).mean(axis=0)", "np.sqrt((x**2).mean(axis=0))"),
+            cure="Take the mean.", see="numbers that are too large, each a number of x"),
+        Mistake("root mean square", edit("np.abs(x).mean(axis=0)", "np.sqrt((x**2).mean(axis=0))"),
             cause="Squares give a few large numbers more say than AWQ does.",
-            cure="Take the mean of the absolute values.",
-            see="numbers somewhat too large",
-        ),
-        Mistake(
-            "a sum",
-            edit("mean(", "sum("),
+            cure="Take the mean of the absolute values.", see="numbers somewhat too large"),
+        Mistake("a sum", edit("mean(", "sum("),
             cause="The sum grows with the amount of text.",
-            cure="Divide by the number of tokens: `.mean`.",
-            see="numbers too large by the number of tokens",
-        ),
+            cure="Divide by the number of tokens: `.mean`.", see="numbers too large by the number of tokens"),
     ),
 )

@@ -1,7 +1,5 @@
 """What GPTQ knows of the calibration text."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -40,66 +38,33 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Sum up the calibration text in one matrix, XᵀX / n, and add a part of its mean diagonal to the diagonal.",
-    minutes=5,
-    difficulty="core",
-    reference=damped_hessian,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-6,
+    reference=damped_hessian, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-6,
     hints=(
         "x has a row for each token, so `x.T @ x` has a row and a column for each input channel; n is `len(x)`.",
         "`h = x.T @ x / len(x)`, then `h + damping * np.diag(h).mean() * np.eye(len(h))`.",
     ),
     why="everything that GPTQ knows of the text is in here; damping keeps it invertible and the corrections modest.",
     mistakes=(
-        Mistake(
-            "not damped",
-            edit(" + damping * np.diag(h).mean() * np.eye(len(h))", ""),
+        Mistake("not damped", edit(" + damping * np.diag(h).mean() * np.eye(len(h))", ""),
             cause="Two channels that always move together make the matrix singular, and it cannot be inverted.",
-            cure="Add damping × the mean of the diagonal to the diagonal.",
-            see="a diagonal that is too small",
-        ),
-        Mistake(
-            "damping as it stands",
-            edit(" * np.diag(h).mean()", ""),
+            cure="Add damping × the mean of the diagonal to the diagonal.", see="a diagonal that is too small"),
+        Mistake("damping as it stands", edit(" * np.diag(h).mean()", ""),
             cause="0.01 is a lot for a layer with small activations and nothing for one with large ones.",
-            cure="Multiply it by the mean of the diagonal.",
-            see="the diagonal wrong, everything else right",
-        ),
-        Mistake(
-            "damping everywhere",
-            edit(" * np.eye(len(h))", ""),
+            cure="Multiply it by the mean of the diagonal.", see="the diagonal wrong, everything else right"),
+        Mistake("damping everywhere", edit(" * np.eye(len(h))", ""),
             cause="Every entry got larger, which ties all columns together and leaves a singular matrix singular.",
-            cure="Add to the diagonal alone: `np.eye`.",
-            see="entries beside the diagonal too large",
-        ),
-        Mistake(
-            "tokens by tokens",
-            edit("x.T @ x", "x @ x.T").edit("/ len(x)", "/ x.shape[1]"),
+            cure="Add to the diagonal alone: `np.eye`.", see="entries beside the diagonal too large"),
+        Mistake("tokens by tokens", edit("x.T @ x", "x @ x.T").edit("/ len(x)", "/ x.shape[1]"),
             cause="`x @ x.T` compares tokens with each other; GPTQ needs to know which channels move together.",
-            cure="Write `x.T @ x`.",
-            see="another shape, with a row for each token",
-        ),
-        Mistake(
-            "a sum instead of a mean",
-            edit(" / len(x)", ""),
+            cure="Write `x.T @ x`.", see="another shape, with a row for each token"),
+        Mistake("a sum instead of a mean", edit(" / len(x)", ""),
             cause="The matrix grows with the amount of text.",
-            cure="Divide by the number of tokens.",
-            see="every entry too large by the same factor",
-        ),
-        Mistake(
-            "divided by the channels",
-            edit("len(x)", "x.shape[1]"),
+            cure="Divide by the number of tokens.", see="every entry too large by the same factor"),
+        Mistake("divided by the channels", edit("len(x)", "x.shape[1]"),
             cause="`x.shape[1]` is the number of channels.",
-            cure="Divide by the number of tokens, `len(x)`.",
-            see="every entry wrong by the same factor",
-        ),
-        Mistake(
-            "damped by the trace",
-            edit(".mean()", ".sum()"),
+            cure="Divide by the number of tokens, `len(x)`.", see="every entry wrong by the same factor"),
+        Mistake("damped by the trace", edit(".mean()", ".sum()"),
             cause="The sum of the diagonal is larger than its mean by the number of channels.",
-            cure="Use the mean.",
-            see="a diagonal that is too large",
-        ),
+            cure="Use the mean.", see="a diagonal that is too large"),
     ),
 )

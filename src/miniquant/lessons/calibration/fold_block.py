@@ -1,7 +1,5 @@
 """Every scale of a block that can be folded."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
@@ -76,83 +74,42 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Fold every scale of a block that can be folded without changing what the block computes, and leave the rest.",
-    minutes=12,
-    difficulty="stretch",
-    reference=fold_block,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-4,
+    reference=fold_block, oracle=oracle, cases=cases, minutes=12, difficulty="stretch", tolerance=1e-4,
     hints=(
-        "Look at what stands in front of each layer: ln1 before qkv, ln2 before fc1, an average of v's rows before "
-        "proj, and before fc2 a GELU. Not all of them let a factor through.",
-        "Twice `fold_into_norm`. Then the last third of qkv's rows, weight and bias, divided by the scale of proj "
-        "(row by row: `[:, None]`), and proj's columns multiplied. fc2 gets nothing. Work on copies of the arrays.",
+        "Look at what stands in front of each layer: ln1 before qkv, ln2 before fc1, an average of v's rows before proj, and before fc2 a GELU. Not all of them let a factor through.",
+        "Twice `fold_into_norm`. Then the last third of qkv's rows, weight and bias, divided by the scale of proj (row by row: `[:, None]`), and proj's columns multiplied. fc2 gets nothing. Work on copies of the arrays.",
     ),
     why="three of a block's four matrices can be helped for nothing; the fourth stands behind a GELU.",
     mistakes=(
-        Mistake(
-            "folded through the GELU",
-            edit(
+        Mistake("folded through the GELU", edit(
                 "    return out",
-                '    inner = scales["mlp.fc2"]\n'
-                '    out["mlp.fc1.weight"] /= inner[:, None]\n'
-                '    out["mlp.fc1.bias"] /= inner\n'
-                '    out["mlp.fc2.weight"] *= inner\n'
-                "    return out",
+                '    inner = scales["mlp.fc2"]\n    out["mlp.fc1.weight"] /= inner[:, None]\n    out["mlp.fc1.bias"] /= inner\n    out["mlp.fc2.weight"] *= inner\n    return out',
             ),
-            cause="fc1 was divided and fc2 multiplied, but gelu(x / s) is not gelu(x) / s: the model computes another "
-            "thing.",
+            cause="fc1 was divided and fc2 multiplied, but gelu(x / s) is not gelu(x) / s: the model computes another thing.",
             cure="Leave fc1's rows and fc2 alone, whatever scale is given for fc2.",
-            see="everything right, and fc1 and fc2 changed as well",
-        ),
-        Mistake(
-            "the bias of v forgotten",
-            omit('out["attn.qkv.bias"][v]'),
+            see="everything right, and fc1 and fc2 changed as well"),
+        Mistake("the bias of v forgotten", omit('out["attn.qkv.bias"][v]'),
             cause="v is weight × x + bias, and only the first part was divided.",
-            cure="Divide the last third of qkv's bias too.",
-            see="attn.qkv.bias unchanged",
-        ),
-        Mistake(
-            "q instead of v",
-            edit("slice(2 * len(value), None)", "slice(None, len(value))"),
+            cure="Divide the last third of qkv's bias too.", see="attn.qkv.bias unchanged"),
+        Mistake("q instead of v", edit("slice(2 * len(value), None)", "slice(None, len(value))"),
             cause="The first third of qkv's rows are the queries; the values are the last.",
             cure="Use the rows from 2 × d_model on.",
-            see="the first third of qkv's rows changed where the last is expected",
-        ),
-        Mistake(
-            "k instead of v",
-            edit("slice(2 * len(value), None)", "slice(len(value), 2 * len(value))"),
+            see="the first third of qkv's rows changed where the last is expected"),
+        Mistake("k instead of v", edit("slice(2 * len(value), None)", "slice(len(value), 2 * len(value))"),
             cause="The middle third of qkv's rows are the keys; the values are the last.",
             cure="Use the rows from 2 × d_model on.",
-            see="the middle third of qkv's rows changed where the last is expected",
-        ),
-        Mistake(
-            "columns of v instead of rows",
-            edit("value[:, None]", "value"),
+            see="the middle third of qkv's rows changed where the last is expected"),
+        Mistake("columns of v instead of rows", edit("value[:, None]", "value"),
             cause="v's columns are its inputs; proj's inputs are v's outputs, and those are rows.",
-            cure="Divide row by row: `scale[:, None]`.",
-            see="the last third of qkv's weight wrong",
-        ),
-        Mistake(
-            "v left as it was",
-            omit('out["attn.qkv.weight"][v]').omit('out["attn.qkv.bias"][v]'),
+            cure="Divide row by row: `scale[:, None]`.", see="the last third of qkv's weight wrong"),
+        Mistake("v left as it was", omit('out["attn.qkv.weight"][v]').omit('out["attn.qkv.bias"][v]'),
             cause="proj's columns were multiplied, and nothing in front was divided.",
-            cure="Divide the rows of v by the same scale.",
-            see="the last third of qkv's rows too large",
-        ),
-        Mistake(
-            "proj left as it was",
-            omit('out["attn.proj.weight"]'),
+            cure="Divide the rows of v by the same scale.", see="the last third of qkv's rows too large"),
+        Mistake("proj left as it was", omit('out["attn.proj.weight"]'),
             cause="v was divided, and nothing makes up for it.",
-            cure="Multiply proj's columns by the same scale.",
-            see="attn.proj.weight unchanged",
-        ),
-        Mistake(
-            "ln1 in front of fc1",
-            edit('("ln2", "mlp.fc1")', '("ln1", "mlp.fc1")'),
+            cure="Multiply proj's columns by the same scale.", see="attn.proj.weight unchanged"),
+        Mistake("ln1 in front of fc1", edit('("ln2", "mlp.fc1")', '("ln1", "mlp.fc1")'),
             cause="fc1 reads from ln2; ln1 was divided a second time.",
-            cure="Fold the scale of fc1 into ln2.",
-            see="ln1 divided twice, ln2 unchanged",
-        ),
+            cure="Fold the scale of fc1 into ln2.", see="ln1 divided twice, ln2 unchanged"),
     ),
 )

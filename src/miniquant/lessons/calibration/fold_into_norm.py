@@ -1,7 +1,5 @@
 """A scale moves from a norm into the next layer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -54,67 +52,37 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Divide what a LayerNorm gives by a scale for each channel, and let the next layer's weights make up for it.",
-    minutes=5,
-    difficulty="core",
-    reference=fold_into_norm,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-4,
+    reference=fold_into_norm, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-4,
     hints=(
         "A LayerNorm gives `gain * x + bias`. All of that must become smaller by the scale, channel by channel.",
         "The weights are (out, in) and a channel is a column: `weight * scale` multiplies column by column.",
     ),
     why="the model computes what it computed before, and the columns that matter are larger now when they are rounded.",
     mistakes=(
-        Mistake(
-            "the bias folded the wrong way",
-            edit("bias / scale", "bias * scale"),
+        Mistake("the bias folded the wrong way", edit("bias / scale", "bias * scale"),
             cause="The bias of the norm was multiplied while its gain was divided.",
             cure="Divide the bias too: the next layer sees gain × x + bias as one number.",
-            see="gain and weight right, the bias too large by the scale twice",
-        ),
-        Mistake(
-            "the bias forgotten",
-            edit("bias / scale", "bias"),
+            see="gain and weight right, the bias too large by the scale twice"),
+        Mistake("the bias forgotten", edit("bias / scale", "bias"),
             cause="The bias of the norm stayed as it was, and the next layer's columns multiply it by the scale.",
-            cure="Divide the bias as you divide the gain.",
-            see="gain and weight right, the bias unchanged",
-        ),
-        Mistake(
-            "rows instead of columns",
-            edit("weight * scale", "weight * scale[:, None]"),
+            cure="Divide the bias as you divide the gain.", see="gain and weight right, the bias unchanged"),
+        Mistake("rows instead of columns", edit("weight * scale", "weight * scale[:, None]"),
             cause="`scale[:, None]` multiplies row by row, and a row is an output.",
             cure="Multiply with `weight * scale`, which goes column by column.",
-            see="the weight wrong, or an error about shapes that do not fit",
-        ),
-        Mistake(
-            "multiplied on both sides",
-            edit("gain / scale, bias / scale", "gain * scale, bias * scale"),
+            see="the weight wrong, or an error about shapes that do not fit"),
+        Mistake("multiplied on both sides", edit("gain / scale, bias / scale", "gain * scale, bias * scale"),
             cause="Norm and weights were both multiplied, so every product has the scale in it twice.",
-            cure="Divide in the norm, multiply in the weights.",
-            see="the weight right, gain and bias too large",
-        ),
-        Mistake(
-            "divided on both sides",
-            edit("weight * scale", "weight / scale"),
+            cure="Divide in the norm, multiply in the weights.", see="the weight right, gain and bias too large"),
+        Mistake("divided on both sides", edit("weight * scale", "weight / scale"),
             cause="Norm and weights were both divided, so nothing makes up for the division.",
-            cure="Multiply the columns.",
-            see="gain and bias right, the weight too small",
-        ),
-        Mistake(
-            "the other way round",
+            cure="Multiply the columns.", see="gain and bias right, the weight too small"),
+        Mistake("the other way round",
             edit("gain / scale, bias / scale, weight * scale", "gain * scale, bias * scale, weight / scale"),
-            cause="The model stays the same, but the columns that matter became smaller, so they are rounded more "
-            "coarsely.",
-            cure="Divide in the norm, multiply in the weights.",
-            see="everything the inverse of what is expected",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("weight * scale", "weight * scale * scale"),
+            cause="The model stays the same, but the columns that matter became smaller, so they are rounded more coarsely.",
+            cure="Divide in the norm, multiply in the weights.", see="everything the inverse of what is expected"),
+        Mistake("the scale applied twice", edit("weight * scale", "weight * scale * scale"),
             cause="The columns were multiplied by the scale twice, perhaps once for the gain and once for the bias.",
             cure="Once is enough: gain × x + bias is divided as a whole.",
-            see="gain and bias right, the weight too large",
-        ),
+            see="gain and bias right, the weight too large"),
     ),
 )

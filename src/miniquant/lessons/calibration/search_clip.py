@@ -1,7 +1,5 @@
 """How much of a range to keep."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -56,75 +54,38 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find how much of a group's range to keep, so that rounding it to four bits moves the output least.",
-    minutes=8,
-    difficulty="core",
-    reference=search_clip,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-9,
+    reference=search_clip, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9,
     hints=(
-        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the output "
-        "moves by `change @ hessian @ change` with change = scale × q - w.",
-        "Measure the change against the weights as they were, clipped ones included: what clipping takes away counts. "
-        "`min(ratios, key=error)` finds the first of the best.",
+        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the output moves by `change @ hessian @ change` with change = scale × q - w.",
+        "Measure the change against the weights as they were, clipped ones included: what clipping takes away counts. `min(ratios, key=error)` finds the first of the best.",
     ),
     why="a single weight no longer decides how coarsely its whole group is rounded.",
     mistakes=(
-        Mistake(
-            "without the Hessian",
-            edit("change @ hessian @ change", "change @ change"),
+        Mistake("without the Hessian", edit("change @ hessian @ change", "change @ change"),
             cause="All weights count the same, though some meet large activations and some hardly any.",
             cure="Weigh the change with the Hessian: `change @ hessian @ change`.",
-            see="the best ratio for the weights, not for the output",
-        ),
-        Mistake(
-            "only the diagonal",
-            edit("change @ hessian @ change", "change @ np.diag(np.diag(hessian)) @ change"),
+            see="the best ratio for the weights, not for the output"),
+        Mistake("only the diagonal", edit("change @ hessian @ change", "change @ np.diag(np.diag(hessian)) @ change"),
             cause="Errors of two columns that move together add up or cancel, and the diagonal knows nothing of it.",
-            cure="Use the whole Hessian.",
-            see="right where the Hessian is diagonal",
-        ),
-        Mistake(
-            "measured against the clipped weights",
+            cure="Use the whole Hessian.", see="right where the Hessian is diagonal"),
+        Mistake("measured against the clipped weights",
             edit(".astype(np.float64) - w", ".astype(np.float64) - w.clip(-scale * 7, scale * 7)"),
             cause="The change was measured from the clipped weights, so that clipping itself seems to cost nothing.",
-            cure="Compare with the weights as they were.",
-            see="a small ratio nearly always",
-        ),
-        Mistake(
-            "the integers not clipped",
-            edit(".clip(-7, 7)", ""),
+            cure="Compare with the weights as they were.", see="a small ratio nearly always"),
+        Mistake("the integers not clipped", edit(".clip(-7, 7)", ""),
             cause="An integer of 9 was allowed, and four bits hold -7 to 7 here.",
-            cure="Add `.clip(-7, 7)` behind `np.rint`.",
-            see="0.5 nearly always",
-        ),
-        Mistake(
-            "the worst",
-            edit("min(ratios", "max(ratios"),
+            cure="Add `.clip(-7, 7)` behind `np.rint`.", see="0.5 nearly always"),
+        Mistake("the worst", edit("min(ratios", "max(ratios"),
             cause="The ratio with the largest error was returned.",
-            cure="Take the smallest error.",
-            see="a ratio that nobody wants",
-        ),
-        Mistake(
-            "divided by 8",
-            edit("np.float32(7)", "np.float32(8)"),
+            cure="Take the smallest error.", see="a ratio that nobody wants"),
+        Mistake("divided by 8", edit("np.float32(7)", "np.float32(8)"),
             cause="The scale of 4 bits from -7 to 7 is absmax / 7; with 8 even ratio 1 clips.",
-            cure="Divide by 7.",
-            see="a ratio one step too large, here and there",
-        ),
-        Mistake(
-            "never clipped",
-            edit("min(ratios, key=error)", "ratios[0]"),
+            cure="Divide by 7.", see="a ratio one step too large, here and there"),
+        Mistake("never clipped", edit("min(ratios, key=error)", "ratios[0]"),
             cause="The whole range was kept without a search.",
-            cure="Compute the error for each ratio.",
-            see="1.0 always",
-        ),
-        Mistake(
-            "the error instead of the ratio",
-            edit("min(ratios, key=error)", "min(map(error, ratios))"),
+            cure="Compute the error for each ratio.", see="1.0 always"),
+        Mistake("the error instead of the ratio", edit("min(ratios, key=error)", "min(map(error, ratios))"),
             cause="The smallest error was returned, and the question is which ratio gives it.",
-            cure="Return the ratio: `min(ratios, key=error)`.",
-            see="a number that is none of the ratios",
-        ),
+            cure="Return the ratio: `min(ratios, key=error)`.", see="a number that is none of the ratios"),
     ),
 )

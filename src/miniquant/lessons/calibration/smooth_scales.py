@@ -1,7 +1,5 @@
 """What SmoothQuant divides each channel by."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -36,72 +34,40 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Compute what SmoothQuant divides each channel by: max(abs(x)) to the strength over max(abs(w)) to the rest.",
-    minutes=5,
-    difficulty="core",
-    reference=smooth_scales,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-4,
+    reference=smooth_scales, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-4,
     hints=(
         "A channel is a column of x and a column of w: both maxima run along axis 0.",
         "`np.abs(x).max(axis=0) ** strength / np.abs(w).max(axis=0) ** (1 - strength)`.",
     ),
     why="with strength 0.5 activations and weights end up with the same range in every channel.",
     mistakes=(
-        Mistake(
-            "the exponents exchanged",
-            edit("** strength", "** (1 - strength)").edit(
+        Mistake("the exponents exchanged", edit("** strength", "** (1 - strength)").edit(
                 "np.abs(w).max(axis=0) ** (1 - strength)", "np.abs(w).max(axis=0) ** strength"
             ),
-            cause="The strength is how much of the difficulty goes to the weights; it belongs to the activations' "
-            "maximum.",
+            cause="The strength is how much of the difficulty goes to the weights; it belongs to the activations' maximum.",
             cure="Raise the maximum of x to `strength` and that of w to `1 - strength`.",
-            see="right for strength 0.5 alone",
-        ),
-        Mistake(
-            "multiplied instead of divided",
-            edit("strength / np", "strength * np"),
+            see="right for strength 0.5 alone"),
+        Mistake("multiplied instead of divided", edit("strength / np", "strength * np"),
             cause="A column of large weights has no room for more, so it must get a smaller scale.",
-            cure="Divide by the weights' part.",
-            see="scales too large where the weights are large",
-        ),
-        Mistake(
-            "rows of w",
-            edit("np.abs(w).max(axis=0)", "np.abs(w).max(axis=1)"),
+            cure="Divide by the weights' part.", see="scales too large where the weights are large"),
+        Mistake("rows of w", edit("np.abs(w).max(axis=0)", "np.abs(w).max(axis=1)"),
             cause="`axis=1` takes the maximum of each output; a channel is a column.",
-            cure="Use `axis=0` for both.",
-            see="other numbers, or an error about shapes",
-        ),
-        Mistake(
-            "no absolute value",
-            edit("np.abs(x).max(axis=0)", "np.maximum(x.max(axis=0), np.float32(1e-5))"),
+            cure="Use `axis=0` for both.", see="other numbers, or an error about shapes"),
+        Mistake("no absolute value", edit("np.abs(x).max(axis=0)", "np.maximum(x.max(axis=0), np.float32(1e-5))"),
             cause="The largest number of a channel may be negative.",
-            cure="Take `np.abs(x)` first.",
-            see="scales too small where the largest activation is negative",
-        ),
-        Mistake(
-            "means instead of maxima",
-            edit("np.abs(x).max(axis=0)", "np.abs(x).mean(axis=0)"),
+            cure="Take `np.abs(x)` first.", see="scales too small where the largest activation is negative"),
+        Mistake("means instead of maxima", edit("np.abs(x).max(axis=0)", "np.abs(x).mean(axis=0)"),
             cause="That is what AWQ looks at; the scale of eight bits is set by the largest activation.",
-            cure="Take the maximum.",
-            see="scales that are too small",
-        ),
-        Mistake(
-            "the inverse",
-            edit(
+            cure="Take the maximum.", see="scales that are too small"),
+        Mistake("the inverse", edit(
                 "np.abs(x).max(axis=0) ** strength / np.abs(w).max(axis=0) ** (1 - strength)",
                 "np.abs(w).max(axis=0) ** (1 - strength) / np.abs(x).max(axis=0) ** strength",
             ),
             cause="That is what the weights are divided by, or the activations multiplied by.",
-            cure="Turn it over.",
-            see="one over what is expected",
-        ),
-        Mistake(
-            "the weights left out",
-            edit(" / np.abs(w).max(axis=0) ** (1 - strength)", ""),
+            cure="Turn it over.", see="one over what is expected"),
+        Mistake("the weights left out", edit(" / np.abs(w).max(axis=0) ** (1 - strength)", ""),
             cause="Only the activations were looked at.",
             cure="Divide by the maximum of the column of w to the power of 1 - strength.",
-            see="right for strength 1 alone",
-        ),
+            see="right for strength 1 alone"),
     ),
 )

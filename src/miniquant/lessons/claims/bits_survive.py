@@ -1,7 +1,5 @@
 """Whether an array came back bit for bit."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -70,80 +68,46 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether an array came back with the same type, the same shape and the same bits, NaN and -0.0 included.",
-    minutes=8,
-    difficulty="core",
-    reference=bits_survive,
-    oracle=oracle,
-    cases=cases,
+    reference=bits_survive, oracle=oracle, cases=cases, minutes=8, difficulty="core",
     hints=(
         "`==` compares values: NaN equals nothing, itself included, and -0.0 equals 0.0.",
         "Compare the two `dtype`s, the two `shape`s, and what `tobytes()` gives for each array.",
     ),
     why="bits have no exceptions, so your claim covers NaN, which the document leaves out.",
     mistakes=(
-        Mistake(
-            "values instead of bits",
-            body("return np.array_equal(before, after)"),
+        Mistake("values instead of bits", body("return np.array_equal(before, after)"),
             cause="`==` finds NaN unequal to itself, and 0.0 equal to -0.0.",
-            cure="Compare `before.tobytes()` with `after.tobytes()`.",
-            see="`False` for a NaN that came back unharmed",
-        ),
-        Mistake(
-            "values, with NaN allowed",
-            body("return np.array_equal(before, after, equal_nan=True)"),
+            cure="Compare `before.tobytes()` with `after.tobytes()`.", see="`False` for a NaN that came back unharmed"),
+        Mistake("values, with NaN allowed", body("return np.array_equal(before, after, equal_nan=True)"),
             cause="Now NaN equals NaN, whatever its bits are, and -0.0 still equals 0.0.",
-            cure="Compare the bytes instead of the values.",
-            see="`True` for 0.0 that came back as -0.0",
-        ),
-        Mistake(
-            "values, element by element",
-            body("return bool((before == after).all())"),
+            cure="Compare the bytes instead of the values.", see="`True` for 0.0 that came back as -0.0"),
+        Mistake("values, element by element", body("return bool((before == after).all())"),
             cause="`==` compares values, and it spreads an array of one element over all of the other.",
             cure="Compare types and shapes first, then the bytes.",
-            see="`True` for three numbers that came back as one",
-        ),
-        Mistake(
-            "close is not the same",
-            edit("before.dtype != after.dtype or ", "").edit(
+            see="`True` for three numbers that came back as one"),
+        Mistake("close is not the same", edit("before.dtype != after.dtype or ", "").edit(
                 "before.tobytes() == after.tobytes()", "np.allclose(before, after, equal_nan=True)"
             ),
             cause="`allclose` forgives small differences, and a claim about bits forgives none.",
-            cure="Compare the bytes.",
-            see="`True` for a number whose last bit was changed",
-        ),
-        Mistake(
-            "the shape is forgotten",
-            edit(" or before.shape != after.shape", ""),
+            cure="Compare the bytes.", see="`True` for a number whose last bit was changed"),
+        Mistake("the shape is forgotten", edit(" or before.shape != after.shape", ""),
             cause="Two rows of three hold the same bytes as three rows of two, and rows must stay rows.",
-            cure="Compare the two shapes as well.",
-            see="`True` for an array that came back with another shape",
-        ),
-        Mistake(
-            "the type is forgotten",
+            cure="Compare the two shapes as well.", see="`True` for an array that came back with another shape"),
+        Mistake("the type is forgotten",
             edit("before.dtype != after.dtype or ", "").edit("after.tobytes()", "after.astype(np.float32).tobytes()"),
             cause="The array was converted before it was compared, so another type passes.",
-            cure="Compare the two `dtype`s first, and convert nothing.",
-            see="`True` for float64",
-        ),
-        Mistake(
-            "NaN left out",
-            edit(
+            cure="Compare the two `dtype`s first, and convert nothing.", see="`True` for float64"),
+        Mistake("NaN left out", edit(
                 "before.tobytes() == after.tobytes()",
                 "before[~np.isnan(before)].tobytes() == after[~np.isnan(before)].tobytes()",
             ),
             cause="NaNs were taken out before the bytes were compared, as the document does.",
-            cure="Leave nothing out: a NaN has bits like any other number.",
-            see="`True` for a NaN with other bits",
-        ),
-        Mistake(
-            "the order is forgotten",
-            edit(
+            cure="Leave nothing out: a NaN has bits like any other number.", see="`True` for a NaN with other bits"),
+        Mistake("the order is forgotten", edit(
                 "before.tobytes() == after.tobytes()",
                 "sorted(before.view(np.uint32).flat) == sorted(after.view(np.uint32).flat)",
             ),
             cause="Sorted, an array is equal to its reverse.",
-            cure="Compare the bytes in their order.",
-            see="`True` for numbers that changed places",
-        ),
+            cure="Compare the bytes in their order.", see="`True` for numbers that changed places"),
     ),
 )

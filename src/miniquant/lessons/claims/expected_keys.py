@@ -1,7 +1,5 @@
 """How many keys an exported file must have."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 from ...models.export import ModelMetadata
 
@@ -48,86 +46,48 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return how many keys an exported file must have, given what is known about the model.",
-    minutes=10,
-    difficulty="core",
-    reference=expected_keys,
-    oracle=oracle,
-    cases=cases,
+    reference=expected_keys, oracle=oracle, cases=cases, minutes=10, difficulty="core",
     hints=(
         "Two keys are in every file with metadata; five more are there if their field is not `None`.",
         "Return `int(quantized)` without metadata; otherwise 2 and one for each of `architecture`, `model_name`, `hidden_size`, `num_layers` and `vocab_size` that `is not None`.",
     ),
     why="the document's own formula fails here, and yours says what is true of every file.",
     mistakes=(
-        Mistake(
-            "the document's formula",
+        Mistake("the document's formula",
             edit("1 if quantized else 0", "0").edit(", about.vocab_size", "").edit("return 2", "return 1"),
             cause="This is the formula of the document, which knows neither `general.quantization_version` nor the vocabulary.",
             cure="Count 2 keys for every file with metadata, and `vocab_size` among the fields.",
-            see="one key too few for a file with metadata",
-        ),
-        Mistake(
-            "nothing without metadata",
-            edit("1 if quantized else 0", "0"),
+            see="one key too few for a file with metadata"),
+        Mistake("nothing without metadata", edit("1 if quantized else 0", "0"),
             cause="A quantized file needs its version key, whatever else is left out.",
-            cure="Return `int(quantized)` where `include` is False.",
-            see="`0` for a quantized file without metadata",
-        ),
-        Mistake(
-            "a version key for quantized files only",
-            edit("return 2", "return 1 + quantized"),
+            cure="Return `int(quantized)` where `include` is False.", see="`0` for a quantized file without metadata"),
+        Mistake("a version key for quantized files only", edit("return 2", "return 1 + quantized"),
             cause="With metadata, this exporter writes `general.quantization_version` into every file, F32 included.",
             cure="Add 2 where `include` is True, whether quantized or not.",
-            see="one key too few for F32 with metadata",
-        ),
-        Mistake(
-            "the version key everywhere",
-            edit("1 if quantized else 0", "1"),
+            see="one key too few for F32 with metadata"),
+        Mistake("the version key everywhere", edit("1 if quantized else 0", "1"),
             cause="A file without metadata has the version key only if it has quantized tensors.",
-            cure="Return `int(quantized)` where `include` is False.",
-            see="`1` for F32 without metadata",
-        ),
-        Mistake(
-            "zero counts as unknown",
-            edit("len(known) - known.count(None)", "sum(map(bool, known))"),
+            cure="Return `int(quantized)` where `include` is False.", see="`1` for F32 without metadata"),
+        Mistake("zero counts as unknown", edit("len(known) - known.count(None)", "sum(map(bool, known))"),
             cause="`if value` drops 0 and the empty text, and both are known values that are written.",
-            cure="Ask `is not None`.",
-            see="fewer keys where a size is 0 or a name is empty",
-        ),
-        Mistake(
-            "the parameter count only if it is stated",
+            cure="Ask `is not None`.", see="fewer keys where a size is 0 or a name is empty"),
+        Mistake("the parameter count only if it is stated",
             edit("about.vocab_size", "about.vocab_size, about.num_params").edit("return 2", "return 1"),
             cause="`general.parameter_count` is always written, because the exporter counts the weights where nobody says.",
             cure="Leave `num_params` out of the fields, and add 2.",
-            see="one key too few where `num_params` is `None`",
-        ),
-        Mistake(
-            "the parameter count twice",
-            edit("about.vocab_size", "about.vocab_size, about.num_params"),
+            see="one key too few where `num_params` is `None`"),
+        Mistake("the parameter count twice", edit("about.vocab_size", "about.vocab_size, about.num_params"),
             cause="`num_params` was counted among the fields, and again among the two keys that are always there.",
-            cure="Leave `num_params` out of the fields.",
-            see="one key too many where `num_params` is known",
-        ),
-        Mistake(
-            "every field that is not None",
-            edit("about.vocab_size", "about.vocab_size, about.training"),
+            cure="Leave `num_params` out of the fields.", see="one key too many where `num_params` is known"),
+        Mistake("every field that is not None", edit("about.vocab_size", "about.vocab_size, about.training"),
             cause="`training` is for people: it is an empty dict, not `None`, and GGUF has no key for it.",
-            cure="Name the five fields that have a key.",
-            see="one key too many for every file with metadata",
-        ),
-        Mistake(
-            "no vocabulary",
-            edit(", about.vocab_size", ""),
+            cure="Name the five fields that have a key.", see="one key too many for every file with metadata"),
+        Mistake("no vocabulary", edit(", about.vocab_size", ""),
             cause="`vocab_size` has a key of its own, and the document's list does not have it.",
-            cure="Add `vocab_size` to the fields.",
-            see="one key too few where `vocab_size` is known",
-        ),
-        Mistake(
-            "the quantized key added again",
-            edit("return 2", "return quantized + 2"),
+            cure="Add `vocab_size` to the fields.", see="one key too few where `vocab_size` is known"),
+        Mistake("the quantized key added again", edit("return 2", "return quantized + 2"),
             cause="With metadata, the version key is one of the two that are always there, and it was added once more.",
             cure="Add `int(quantized)` only where `include` is False.",
-            see="one key too many for quantized files with metadata",
-        ),
+            see="one key too many for quantized files with metadata"),
     ),
 )

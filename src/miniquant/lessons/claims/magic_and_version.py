@@ -1,7 +1,5 @@
 """Whether a file begins as GGUF version 3 does."""
 
-from __future__ import annotations
-
 import struct  # noqa: F401 (for a mistake)
 
 from ...lab import Exercise, Mistake, edit
@@ -33,85 +31,49 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether the bytes of a file begin with the magic `GGUF` and version 3 as a little-endian u32.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=magic_and_version,
-    oracle=oracle,
-    cases=cases,
+    reference=magic_and_version, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up",
     hints=(
         "A predicate returns `True` or `False`, for bad files too: a file of two bytes is no reason to raise an error.",
         "Compare `data[:4]` with the magic and `data[4:8]` with version 3 as four bytes; a slice never raises.",
     ),
     why="it says False to a bad file as surely as True to a good one, and only such a test can falsify anything.",
     mistakes=(
-        Mistake(
-            "the magic alone",
-            edit(' + (3).to_bytes(4, "little")', ""),
+        Mistake("the magic alone", edit(' + (3).to_bytes(4, "little")', ""),
             cause="Only the four letters are compared, so a file of version 2 passes.",
-            cure="Compare bytes 4 to 7 with version 3 as well.",
-            see="`True` for a file of another version",
-        ),
-        Mistake(
-            "the version alone",
+            cure="Compare bytes 4 to 7 with version 3 as well.", see="`True` for a file of another version"),
+        Mistake("the version alone",
             edit('data.startswith(b"GGUF" + (3).to_bytes(4, "little"))', 'data[4:8] == (3).to_bytes(4, "little")'),
             cause="Only the version is compared, so any file with a 3 in byte 4 passes.",
-            cure='Compare the first four bytes with `b"GGUF"` as well.',
-            see="`True` for a file with another magic",
-        ),
-        Mistake(
-            "the lowest byte of the version",
-            edit("to_bytes(4", "to_bytes(1"),
+            cure='Compare the first four bytes with `b"GGUF"` as well.', see="`True` for a file with another magic"),
+        Mistake("the lowest byte of the version", edit("to_bytes(4", "to_bytes(1"),
             cause="The version is a number of four bytes, and only the first of them is compared.",
-            cure="Compare all of `data[4:8]`.",
-            see="`True` for version 259, whose lowest byte is 3",
-        ),
-        Mistake(
-            "big-endian",
-            edit("little", "big"),
+            cure="Compare all of `data[4:8]`.", see="`True` for version 259, whose lowest byte is 3"),
+        Mistake("big-endian", edit("little", "big"),
             cause="The version was looked for with its highest byte first.",
-            cure="Numbers in GGUF are little-endian: 3 is `03 00 00 00`.",
-            see="`False` for a good file",
-        ),
-        Mistake(
-            "any newer version too",
-            edit(
+            cure="Numbers in GGUF are little-endian: 3 is `03 00 00 00`.", see="`False` for a good file"),
+        Mistake("any newer version too", edit(
                 'data.startswith(b"GGUF" + (3).to_bytes(4, "little"))',
                 'data.startswith(b"GGUF") and int.from_bytes(data[4:8], "little") >= 3',
             ),
             cause="Versions above 3 pass, and nobody knows yet what they look like.",
-            cure="Compare with `== 3`.",
-            see="`True` for version 4",
-        ),
-        Mistake(
-            "somewhere in the file",
+            cure="Compare with `== 3`.", see="`True` for version 4"),
+        Mistake("somewhere in the file",
             edit('data.startswith(b"GGUF" + (3).to_bytes(4, "little"))', 'b"GGUF" + (3).to_bytes(4, "little") in data'),
             cause="`in` finds the eight bytes anywhere, and a file has to begin with them.",
             cure="Compare the slice `data[:8]`, or use `startswith`.",
-            see="`True` for a file with something before the magic",
-        ),
-        Mistake(
-            "an error for a short file",
-            edit(
+            see="`True` for a file with something before the magic"),
+        Mistake("an error for a short file", edit(
                 'data.startswith(b"GGUF" + (3).to_bytes(4, "little"))',
                 'data.startswith(b"GGUF") and struct.unpack_from("<I", data, 4)[0] == 3',
             ),
             cause="`struct.unpack_from` raises an error where fewer than eight bytes are left, and a predicate must answer.",
             cure="Compare slices, which never raise, or look at `len(data)` first.",
-            see="`struct.error` for a file of four bytes",
-        ),
-        Mistake(
-            "small letters too",
-            edit("data.starts", "data.upper().starts"),
+            see="`struct.error` for a file of four bytes"),
+        Mistake("small letters too", edit("data.starts", "data.upper().starts"),
             cause="The letters were made large before they were compared, so `gguf` passes.",
-            cure="Compare the bytes as they are.",
-            see="`True` for `gguf`",
-        ),
-        Mistake(
-            "an assertion",
-            edit("return ", "assert ").edit('"little"))', '"little"))\n    return True'),
+            cure="Compare the bytes as they are.", see="`True` for `gguf`"),
+        Mistake("an assertion", edit("return ", "assert ").edit('"little"))', '"little"))\n    return True'),
             cause="`assert` raises an error for a bad file, and a predicate says False.",
-            cure="Return the comparison itself.",
-            see="`AssertionError` for a bad file",
-        ),
+            cure="Return the comparison itself.", see="`AssertionError` for a bad file"),
     ),
 )

@@ -1,7 +1,5 @@
 """Whether fewer bits make a smaller file."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 
 
@@ -29,68 +27,39 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether the file with Q4_0 is smaller than that with Q8_0, and that one smaller than the one with F32.",
-    minutes=3,
-    difficulty="warm-up",
-    reference=sizes_fall,
-    oracle=oracle,
-    cases=cases,
+    reference=sizes_fall, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up",
     hints=(
         "Smaller means smaller: two files of one size falsify the claim.",
         'Python chains comparisons: `a < b < c`; look each size up by its name, such as `sizes["Q4_0"]`.',
     ),
     why="equal sizes count as a counter-example, and they are the ones that falsify the claim in a moment.",
     mistakes=(
-        Mistake(
-            "equal sizes pass",
+        Mistake("equal sizes pass",
             edit('< sizes["Q8_0"]', '<= sizes["Q8_0"]').edit('< sizes["F32"]', '<= sizes["F32"]'),
             cause="`<=` lets two files of one size pass, and the claim says smaller.",
-            cure="Use `<` in both places.",
-            see="`True` for sizes that are equal",
-        ),
-        Mistake(
-            "the ends only",
-            edit('sizes["Q8_0"] and sizes["Q8_0"] < ', ""),
+            cure="Use `<` in both places.", see="`True` for sizes that are equal"),
+        Mistake("the ends only", edit('sizes["Q8_0"] and sizes["Q8_0"] < ', ""),
             cause="Q8_0, which is in the middle, was not looked at.",
-            cure="Compare Q4_0 with Q8_0, and Q8_0 with F32.",
-            see="`True` where Q8_0 is the largest",
-        ),
-        Mistake(
-            "upside down",
-            edit('< sizes["Q8_0"]', '> sizes["Q8_0"]').edit('< sizes["F32"]', '> sizes["F32"]'),
+            cure="Compare Q4_0 with Q8_0, and Q8_0 with F32.", see="`True` where Q8_0 is the largest"),
+        Mistake("upside down", edit('< sizes["Q8_0"]', '> sizes["Q8_0"]').edit('< sizes["F32"]', '> sizes["F32"]'),
             cause="More bits make a larger file, and the comparison says the opposite.",
-            cure="Turn both signs round.",
-            see="`False` for good sizes",
-        ),
-        Mistake(
-            "the order of the dict",
-            edit(
+            cure="Turn both signs round.", see="`False` for good sizes"),
+        Mistake("the order of the dict", edit(
                 'sizes["Q4_0"] < sizes["Q8_0"] and sizes["Q8_0"] < sizes["F32"]',
                 "list(sizes.values()) == sorted(set(sizes.values()))",
             ),
             cause="The sizes were taken in the order in which they happen to come in the dict.",
             cure='Look each size up by its name, such as `sizes["Q4_0"]`.',
-            see="`False` for good sizes in another order",
-        ),
-        Mistake(
-            "F32 is the largest, no more",
-            edit('< sizes["Q8_0"]', '< sizes["F32"]'),
+            see="`False` for good sizes in another order"),
+        Mistake("F32 is the largest, no more", edit('< sizes["Q8_0"]', '< sizes["F32"]'),
             cause="Both are compared with F32, and never with each other.",
-            cure="Compare Q4_0 with Q8_0 as well.",
-            see="`True` where Q4_0 is as large as Q8_0",
-        ),
-        Mistake(
-            "or instead of and",
-            edit(" and ", " or "),
+            cure="Compare Q4_0 with Q8_0 as well.", see="`True` where Q4_0 is as large as Q8_0"),
+        Mistake("or instead of and", edit(" and ", " or "),
             cause="One of the two comparisons is enough for `or`.",
             cure="Both must hold: use `and`, or the chain `a < b < c`.",
-            see="`True` where one pair is in the wrong order",
-        ),
-        Mistake(
-            "Q4_0 is the smallest, no more",
-            edit('and sizes["Q8_0"]', 'and sizes["Q4_0"]'),
+            see="`True` where one pair is in the wrong order"),
+        Mistake("Q4_0 is the smallest, no more", edit('and sizes["Q8_0"]', 'and sizes["Q4_0"]'),
             cause="Q4_0 is compared with both others, and they are never compared with each other.",
-            cure="Compare Q8_0 with F32 as well.",
-            see="`True` where Q8_0 is as large as F32",
-        ),
+            cure="Compare Q8_0 with F32 as well.", see="`True` where Q8_0 is as large as F32"),
     ),
 )

@@ -50,88 +50,51 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Read the two numbers back from the first eight bytes of a file, and refuse a file that is too short.",
-    minutes=2,
-    difficulty="warm-up",
-    reference=read_magic,
-    oracle=oracle,
-    cases=cases,
+    reference=read_magic, oracle=oracle, cases=cases, minutes=2, difficulty="warm-up",
     hints=(
         "The same type as for writing tells numpy how to read, and only the first eight bytes matter.",
-        '`np.frombuffer(data, "<u4", count=2)` gives both numbers, and raises a ValueError by itself if there are too '
-        "few bytes.",
+        '`np.frombuffer(data, "<u4", count=2)` gives both numbers, and raises a ValueError by itself if there are too few bytes.',
     ),
     why="every reader of every format begins like this: the right magic, a version that it knows, or no further step.",
     mistakes=(
-        Mistake(
-            "big-endian",
-            edit("<u4", ">u4"),
+        Mistake("big-endian", edit("<u4", ">u4"),
             cause="You gave the first byte the largest place value.",
-            cure='Say `"<u4"` to numpy, or `"little"` to `from_bytes`.',
-            see="16909060 where 67305985 is expected",
-        ),
-        Mistake(
-            "signed",
-            edit("<u4", "<i4"),
+            cure='Say `"<u4"` to numpy, or `"little"` to `from_bytes`.', see="16909060 where 67305985 is expected"),
+        Mistake("signed", edit("<u4", "<i4"),
             cause="`i4` is a signed type: from the middle of its range on, numbers come out negative.",
-            cure="Use `u4`, the unsigned one.",
-            see="-1 where 4294967295 is expected",
-        ),
-        Mistake(
-            "short files accepted",
+            cure="Use `u4`, the unsigned one.", see="-1 where 4294967295 is expected"),
+        Mistake("short files accepted",
             body('return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:8], "little")'),
             cause="A slice of too few bytes is no error in Python, so half a file gives a number too.",
             cure="Raise a ValueError if there are fewer than eight bytes.",
-            see="a result for an empty file, which must be refused",
-        ),
-        Mistake(
-            "struct's own error",
-            body("""
+            see="a result for an empty file, which must be refused"),
+        Mistake("struct's own error", body("""
                 import struct
                 return struct.unpack("<II", data[:8])
             """),
-            cause="For a short file `struct.unpack` raises `struct.error`, which is no ValueError, so whoever catches "
-            "the one misses the other.",
+            cause="For a short file `struct.unpack` raises `struct.error`, which is no ValueError, so whoever catches the one misses the other.",
             cure="Look at `len(data)` first, and raise a ValueError yourself.",
-            see="a struct.error where a ValueError is expected",
-        ),
-        Mistake(
-            "left as an array",
-            body('return np.frombuffer(data, "<u4", count=2)'),
+            see="a struct.error where a ValueError is expected"),
+        Mistake("left as an array", body('return np.frombuffer(data, "<u4", count=2)'),
             cause="The array holds the right numbers, and what is asked for is two of them.",
             cure="Take it apart: `magic, version = ...`, then `return int(magic), int(version)`.",
-            see="an array where a tuple is expected",
-        ),
-        Mistake(
-            "in the wrong order",
-            edit("int(magic), int(version)", "int(version), int(magic)"),
+            see="an array where a tuple is expected"),
+        Mistake("in the wrong order", edit("int(magic), int(version)", "int(version), int(magic)"),
             cause="The version was returned first.",
-            cure="Return `magic, version`.",
-            see="the two numbers changed over",
-        ),
-        Mistake(
-            "one number of eight bytes",
-            body('return int(np.frombuffer(data, "<u8", count=1)[0])'),
+            cure="Return `magic, version`.", see="the two numbers changed over"),
+        Mistake("one number of eight bytes", body('return int(np.frombuffer(data, "<u8", count=1)[0])'),
             cause="All eight bytes were read as one number.",
-            cure="Read two numbers of four bytes each.",
-            see="one huge number where two are expected",
-        ),
-        Mistake(
-            "whole file read",
-            edit(", count=2", ""),
+            cure="Read two numbers of four bytes each.", see="one huge number where two are expected"),
+        Mistake("whole file read", edit(", count=2", ""),
             cause="Without `count=2` numpy reads all of the data, and a file goes on after its first eight bytes.",
-            cure="Add `count=2`, or slice `data[:8]`.",
-            see="an error about the size of the buffer for nine bytes",
-        ),
-        Mistake(
-            "left as bytes",
-            body("""
+            cure="Add `count=2`, or slice `data[:8]`.", see="an error about the size of the buffer for nine bytes"),
+        Mistake("left as bytes", body("""
                 if len(data) < 8:
                     raise ValueError("too few bytes")
                 return data[:4], data[4:8]
             """),
             cause="These are the bytes themselves, cut in two, and not yet numbers.",
             cure='Convert them: `int.from_bytes(..., "little")`, or `np.frombuffer`.',
-            see="bytes where numbers are expected",
-        ),
+            see="bytes where numbers are expected"),
     ),
 )

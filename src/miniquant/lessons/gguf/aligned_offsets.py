@@ -1,7 +1,5 @@
 """Where each tensor begins."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 
 
@@ -46,68 +44,40 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Give every tensor a place: one after another, each at a multiple of the alignment.",
-    minutes=4,
-    difficulty="core",
-    reference=aligned_offsets,
-    oracle=oracle,
-    cases=cases,
+    reference=aligned_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
         "Keep a position. Note it for the tensor, add the tensor's size, and move on to the next multiple of the alignment.",
         "`size + (-size % alignment)` is `size` with its padding: in Python `-12 % 32` is 20, and `-32 % 32` is 0.",
     ),
     why="llama.cpp maps the file into memory, and the instructions that read blocks fast want them aligned.",
     mistakes=(
-        Mistake(
-            "back to back",
-            edit(" + -size % alignment", ""),
+        Mistake("back to back", edit(" + -size % alignment", ""),
             cause="The tensors lie back to back, as in GGUF-lite, and llama.cpp refuses an offset that is not aligned.",
             cure="Pad the size of each tensor up to a multiple of the alignment.",
-            see="an offset that is no multiple of the alignment",
-        ),
-        Mistake(
-            "padding where none is needed",
-            edit("-size % alignment", "alignment - size % alignment"),
+            see="an offset that is no multiple of the alignment"),
+        Mistake("padding where none is needed", edit("-size % alignment", "alignment - size % alignment"),
             cause="A size that is a multiple already was padded by a whole alignment more.",
             cure="Use `-size % alignment`, which is 0 for a multiple, rather than `alignment - size % alignment`.",
-            see="right for odd sizes, a gap after sizes that are multiples",
-        ),
-        Mistake(
-            "rounded down",
-            edit("size + -size % alignment", "size // alignment * alignment"),
+            see="right for odd sizes, a gap after sizes that are multiples"),
+        Mistake("rounded down", edit("size + -size % alignment", "size // alignment * alignment"),
             cause="Each size was rounded down, so a tensor begins before the one before it ends.",
-            cure="Round up.",
-            see="several tensors with the same offset",
-        ),
-        Mistake(
-            "32 whatever the alignment",
-            edit("% alignment", "% 32"),
+            cure="Round up.", see="several tensors with the same offset"),
+        Mistake("32 whatever the alignment", edit("% alignment", "% 32"),
             cause="The alignment was taken for 32, and a file may say another one.",
-            cure="Use the argument.",
-            see="right for 32 and wrong for 64",
-        ),
-        Mistake(
-            "padding forgotten on the way",
+            cure="Use the argument.", see="right for 32 and wrong for 64"),
+        Mistake("padding forgotten on the way",
             edit("append(at)", "append(at + -at % alignment)").edit("size + -size % alignment", "size"),
             cause="Each offset was rounded up by itself, but the position after it goes on without the padding.",
             cure="Add the padding to the position, not only to the offset.",
-            see="the first two offsets right, later ones too small",
-        ),
-        Mistake(
-            "ends instead of beginnings",
-            edit(
+            see="the first two offsets right, later ones too small"),
+        Mistake("ends instead of beginnings", edit(
                 "offsets.append(at)\n        at += size + -size % alignment",
                 "at += size + -size % alignment\n        offsets.append(at)",
             ),
             cause="The list holds where each tensor ends, and an offset says where it begins.",
-            cure="Note the position before you add the size.",
-            see="no 0 in front, and every offset one tensor late",
-        ),
-        Mistake(
-            "counted in multiples",
-            edit("append(at)", "append(at // alignment)"),
+            cure="Note the position before you add the size.", see="no 0 in front, and every offset one tensor late"),
+        Mistake("counted in multiples", edit("append(at)", "append(at // alignment)"),
             cause="The offsets are counted in units of the alignment, and the format counts bytes.",
-            cure="Multiply by the alignment.",
-            see="0, 1, 2 where 0, 32, 64 are expected",
-        ),
+            cure="Multiply by the alignment.", see="0, 1, 2 where 0, 32, 64 are expected"),
     ),
 )

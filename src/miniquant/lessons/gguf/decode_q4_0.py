@@ -1,7 +1,5 @@
 """Weights from blocks of Q4_0."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -48,86 +46,48 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn blocks of Q4_0 back into weights: d × (level - 8), the low nibbles first, then the high ones.",
-    minutes=5,
-    difficulty="core",
-    reference=decode_q4_0,
-    oracle=oracle,
-    cases=cases,
+    reference=decode_q4_0, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         '`np.frombuffer(raw, np.uint8).reshape(-1, 18)` has a row for each block; its first two columns are d, and `np.ascontiguousarray(rows[:, :2]).view("<f2")` reads them.',
         "`np.concatenate([packed & 15, packed >> 4], axis=1)` are the 32 levels. They are uint8: convert to float32 before you subtract 8.",
     ),
     why="a reader of real GGUF needs no more than this for the most common type of a small model.",
     mistakes=(
-        Mistake(
-            "neighbours in one byte",
-            edit(
+        Mistake("neighbours in one byte", edit(
                 "np.concatenate([packed & 15, packed >> 4], axis=1)",
                 "np.stack([packed & 15, packed >> 4], axis=2).reshape(-1, 32)",
             ),
             cause="The two nibbles of a byte were taken for neighbours, as in GGUF-lite.",
-            cure="All 16 low nibbles come first, then all 16 high ones.",
-            see="the right numbers in the wrong places",
-        ),
-        Mistake(
-            "halves exchanged",
-            edit("packed & 15, packed >> 4", "packed >> 4, packed & 15"),
+            cure="All 16 low nibbles come first, then all 16 high ones.", see="the right numbers in the wrong places"),
+        Mistake("halves exchanged", edit("packed & 15, packed >> 4", "packed >> 4, packed & 15"),
             cause="The high nibbles came first.",
-            cure="Put the low nibbles in front.",
-            see="the two halves of each block exchanged",
-        ),
-        Mistake(
-            "two's complement",
+            cure="Put the low nibbles in front.", see="the two halves of each block exchanged"),
+        Mistake("two's complement",
             edit("(levels.astype(np.float32) - 8)", "np.where(levels >= 8, levels.astype(np.float32) - 16, levels)"),
             cause="8 to 15 were read as negative, as in GGUF-lite, and a level of Q4_0 is stored plus 8.",
-            cure="Subtract 8 from every level.",
-            see="0 where -8 × d is expected",
-        ),
-        Mistake(
-            "no 8 subtracted",
-            edit("(levels.astype(np.float32) - 8)", "levels"),
+            cure="Subtract 8 from every level.", see="0 where -8 × d is expected"),
+        Mistake("no 8 subtracted", edit("(levels.astype(np.float32) - 8)", "levels"),
             cause="The levels 0 to 15 stand for -8 to 7.",
-            cure="Subtract 8 from every level.",
-            see="every weight with the sign of d",
-        ),
-        Mistake(
-            "7.5 subtracted",
-            edit("- 8)", "- 7.5)"),
+            cure="Subtract 8 from every level.", see="every weight with the sign of d"),
+        Mistake("7.5 subtracted", edit("- 8)", "- 7.5)"),
             cause="The middle of 0 to 15 is 7.5, but zero must stay zero: its level is 8.",
-            cure="Subtract 8.",
-            see="every weight off by half of d",
-        ),
-        Mistake(
-            "subtracted in uint8",
-            edit("levels.astype(np.float32) - 8", "levels - np.uint8(8)"),
+            cure="Subtract 8.", see="every weight off by half of d"),
+        Mistake("subtracted in uint8", edit("levels.astype(np.float32) - 8", "levels - np.uint8(8)"),
             cause="A uint8 has no negative numbers: 3 - 8 becomes 251.",
-            cure="Convert to float32 or int8 before you subtract.",
-            see="weights around 250 × d",
-        ),
-        Mistake(
-            "computed in float16",
-            edit('.view("<f2").astype(np.float32)', '.view("<f2")').edit(
+            cure="Convert to float32 or int8 before you subtract.", see="weights around 250 × d"),
+        Mistake("computed in float16", edit('.view("<f2").astype(np.float32)', '.view("<f2")').edit(
                 "levels.astype(np.float32)", "levels.astype(np.int8)"
             ),
             cause="d was left a float16, and so is everything that it is multiplied by.",
-            cure="Convert d with `.astype(np.float32)`.",
-            see="the right numbers as float16",
-        ),
-        Mistake(
-            "the scale behind the values",
+            cure="Convert d with `.astype(np.float32)`.", see="the right numbers as float16"),
+        Mistake("the scale behind the values",
             edit("rows[:, :2]", "rows[:, 16:]").edit("rows[:, 2:]", "rows[:, :16]"),
             cause="d was read from the last two bytes of each block.",
-            cure="It is in the first two.",
-            see="every weight another",
-        ),
-        Mistake(
-            "all scales first",
-            edit(
+            cure="It is in the first two.", see="every weight another"),
+        Mistake("all scales first", edit(
                 'np.ascontiguousarray(rows[:, :2]).view("<f2")', 'np.frombuffer(raw, "<f2", count=len(rows))[:, None]'
             ).edit("rows[:, 2:]", "np.frombuffer(raw, np.uint8, offset=2 * len(rows)).reshape(-1, 16)"),
             cause="The scales were taken from the front of the bytes, as in GGUF-lite.",
-            cure="Each block of 18 bytes begins with its own.",
-            see="right for one block, wrong for more",
-        ),
+            cure="Each block of 18 bytes begins with its own.", see="right for one block, wrong for more"),
     ),
 )

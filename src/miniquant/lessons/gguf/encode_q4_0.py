@@ -1,7 +1,5 @@
 """Four bits: blocks of Q4_0."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -59,11 +57,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Encode blocks of 32 weights as Q4_0: a float16 scale, then 16 bytes with one weight of each half.",
-    minutes=9,
-    difficulty="core",
-    reference=encode_q4_0,
-    oracle=oracle,
-    cases=cases,
+    reference=encode_q4_0, oracle=oracle, cases=cases, minutes=9, difficulty="core",
     fields=lambda w: block_fields(w, 16),
     hints=(
         "The weight of largest size, with its sign: `at = np.abs(w).argmax(axis=1, keepdims=True)` and `np.take_along_axis(w, at, axis=1)`. Divided by -8 it gives d, and it lands on level 0 itself.",
@@ -71,44 +65,28 @@ EXERCISE = Exercise(
     ),
     why="18 bytes for 32 weights, the same 18 that ggml writes: 4.5 bits a weight.",
     mistakes=(
-        Mistake(
-            "neighbours in one byte",
-            edit("q[:, :16] | q[:, 16:] << 4", "q[:, 0::2] | q[:, 1::2] << 4"),
+        Mistake("neighbours in one byte", edit("q[:, :16] | q[:, 16:] << 4", "q[:, 0::2] | q[:, 1::2] << 4"),
             cause="A byte holds two neighbours, as in GGUF-lite; in Q4_0 byte j holds weight j and weight j + 16.",
             cure="Pack the first half with the second: `q[:, :16] | q[:, 16:] << 4`.",
-            see="scales right, values in the wrong order",
-        ),
-        Mistake(
-            "halves exchanged",
-            edit("q[:, :16] | q[:, 16:] << 4", "q[:, 16:] | q[:, :16] << 4"),
+            see="scales right, values in the wrong order"),
+        Mistake("halves exchanged", edit("q[:, :16] | q[:, 16:] << 4", "q[:, 16:] | q[:, :16] << 4"),
             cause="The first half of the block went to the high nibbles.",
             cure="Shift the second half, `q[:, 16:] << 4`.",
-            see="scales right, and every byte of the values with its two digits exchanged",
-        ),
-        Mistake(
-            "the sign of the extreme lost",
+            see="scales right, and every byte of the values with its two digits exchanged"),
+        Mistake("the sign of the extreme lost",
             edit("np.take_along_axis(w, at, axis=1)", "np.abs(w).max(axis=1, keepdims=True)"),
             cause="d was made from absmax, so it is always negative, and a block whose extreme is negative needs a positive one.",
             cure="Take the weight of largest size with its sign.",
-            see="right where the extreme is positive, wrong where it is negative",
-        ),
-        Mistake(
-            "the largest instead of the extreme",
+            see="right where the extreme is positive, wrong where it is negative"),
+        Mistake("the largest instead of the extreme",
             edit("np.take_along_axis(w, at, axis=1)", "w.max(axis=1, keepdims=True)"),
             cause="`w.max()` is the largest weight, and the one farthest from zero may be negative.",
             cure="Look for it in `np.abs(w)`, and take its signed value.",
-            see="right where the extreme is positive, clipped values where it is negative",
-        ),
-        Mistake(
-            "divided by 8 instead of -8",
-            edit("np.float32(-8)", "np.float32(8)"),
+            see="right where the extreme is positive, clipped values where it is negative"),
+        Mistake("divided by 8 instead of -8", edit("np.float32(-8)", "np.float32(8)"),
             cause="The extreme must land on -8, the end of the range that has one level more.",
-            cure="Divide it by -8.",
-            see="the sign of every scale",
-        ),
-        Mistake(
-            "four bits of GGUF-lite",
-            body("""
+            cure="Divide it by -8.", see="the sign of every scale"),
+        Mistake("four bits of GGUF-lite", body("""
                 d = (np.abs(w).max(axis=1, keepdims=True) / np.float32(7)).astype("<f2")
                 step = np.where(d == 0, np.float32(1), d.astype(np.float32))
                 q = np.rint(w / step).clip(-7, 7).astype(np.int8).view(np.uint8) & 15
@@ -116,65 +94,40 @@ EXERCISE = Exercise(
             """),
             cause="That is GGUF-lite's group: absmax / 7, two's complement, neighbours in one byte.",
             cure="Follow the three steps above: the extreme over -8, plus 8.5 and cut off, halves.",
-            see="every scale and every value another",
-        ),
-        Mistake(
-            "no limit at 15",
-            edit(
+            see="every scale and every value another"),
+        Mistake("no limit at 15", edit(
                 "np.minimum((w * factor + np.float32(8.5)).astype(np.uint8), 15)",
                 "(w * factor + np.float32(8.5)).astype(np.uint8)",
             ),
             cause="A weight that is as large as the extreme, with the other sign, gets level 16, which takes five bits and spills into its neighbour.",
-            cure="Take `np.minimum(q, 15)` before you pack.",
-            see="a nibble 0 where f is expected",
-        ),
-        Mistake(
-            "rounded half to even",
-            edit("(w * factor + np.float32(8.5))", "(np.rint(w * factor) + 8)"),
+            cure="Take `np.minimum(q, 15)` before you pack.", see="a nibble 0 where f is expected"),
+        Mistake("rounded half to even", edit("(w * factor + np.float32(8.5))", "(np.rint(w * factor) + 8)"),
             cause="`np.rint` takes a half to the even side, and cutting off after adding 8.5 always takes it up.",
-            cure="Add 8.5 and convert to uint8.",
-            see="a value one off where the weight is exactly half of d",
-        ),
-        Mistake(
-            "cut off without the half",
-            edit("8.5", "8"),
+            cure="Add 8.5 and convert to uint8.", see="a value one off where the weight is exactly half of d"),
+        Mistake("cut off without the half", edit("8.5", "8"),
             cause="Adding 8 and converting cuts off; the further half makes it round.",
-            cure="Add 8.5.",
-            see="about half of the values one too small",
-        ),
-        Mistake(
-            "two's complement",
-            edit(
+            cure="Add 8.5.", see="about half of the values one too small"),
+        Mistake("two's complement", edit(
                 "np.minimum((w * factor + np.float32(8.5)).astype(np.uint8), 15)",
                 "np.floor(w * factor + np.float32(0.5)).clip(-8, 7).astype(np.int8).view(np.uint8) & 15",
             ),
             cause="The levels were kept signed, and Q4_0 stores each plus 8.",
-            cure="Add 8.5 before you convert, so that 0 becomes 8.",
-            see="`00` where a block of zeros has `88`",
-        ),
-        Mistake(
-            "the scale rounded first",
+            cure="Add 8.5 before you convert, so that 0 becomes 8.", see="`00` where a block of zeros has `88`"),
+        Mistake("the scale rounded first",
             edit("    factor =", "    d = d.astype(np.float16).astype(np.float32)\n    factor ="),
             cause="You divided by the scale as float16 will hold it; that is GGUF-lite's rule, and ggml does not follow it.",
             cure="Compute the values with the float32 scale, and round it only when you store it.",
-            see="scales right, and a value here and there off by one",
-        ),
-        Mistake(
-            "divided by d",
-            edit("w * factor", "w / np.where(d == 0, np.float32(1), d)"),
+            see="scales right, and a value here and there off by one"),
+        Mistake("divided by d", edit("w * factor", "w / np.where(d == 0, np.float32(1), d)"),
             cause="`w / d` rounds once, `w * (1 / d)` twice, so a weight near a half may land on the other side.",
             cure="Compute `1 / d` in float32 and multiply by it.",
-            see="nearly everything right, and a single value off by one",
-        ),
-        Mistake(
-            "scales first",
-            edit(
+            see="nearly everything right, and a single value off by one"),
+        Mistake("scales first", edit(
                 'np.concatenate([d.astype("<f2").view(np.uint8), packed], axis=1).tobytes()',
                 'd.astype("<f2").tobytes() + packed.tobytes()',
             ),
             cause="All scales come first, as in GGUF-lite, and here each block carries its own.",
             cure="Join each scale with its 16 bytes, block by block.",
-            see="right for one block, wrong from the third byte on for more",
-        ),
+            see="right for one block, wrong from the third byte on for more"),
     ),
 )

@@ -1,7 +1,5 @@
 """Eight bits: blocks of Q8_0."""
 
-from __future__ import annotations
-
 import math
 import struct
 
@@ -58,11 +56,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Encode blocks of 32 weights as Q8_0: a float16 scale, then 32 signed bytes, block after block.",
-    minutes=7,
-    difficulty="core",
-    reference=encode_q8_0,
-    oracle=oracle,
-    cases=cases,
+    reference=encode_q8_0, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     fields=lambda w: block_fields(w, 32),
     hints=(
         "d is absmax / 127 of each block, in float32. ggml multiplies by `1 / d`, that of the unrounded d; only the stored d is a float16. For a block of zeros use 0 instead of `1 / d`.",
@@ -70,88 +64,52 @@ EXERCISE = Exercise(
     ),
     why="these are the bytes that ggml itself writes, to the last bit.",
     mistakes=(
-        Mistake(
-            "scales first",
-            edit(
+        Mistake("scales first", edit(
                 'np.concatenate([d.astype("<f2").view(np.uint8), q.view(np.uint8)], axis=1).tobytes()',
                 'd.astype("<f2").tobytes() + q.tobytes()',
             ),
             cause="All scales come first, as in GGUF-lite, and here each block carries its own.",
             cure="Join each scale with its 32 values, block by block.",
-            see="right for one block, wrong from the third byte on for more",
-        ),
-        Mistake(
-            "values before the scale",
-            edit(
+            see="right for one block, wrong from the third byte on for more"),
+        Mistake("values before the scale", edit(
                 '[d.astype("<f2").view(np.uint8), q.view(np.uint8)]',
                 '[q.view(np.uint8), d.astype("<f2").view(np.uint8)]',
             ),
             cause="Each block begins with its values, and d belongs before them.",
-            cure="Write d first.",
-            see="values in the first two bytes",
-        ),
-        Mistake(
-            "rounded half to even",
-            edit("whole + np.trunc(2 * (x - whole))", "np.rint(x)"),
+            cure="Write d first.", see="values in the first two bytes"),
+        Mistake("rounded half to even", edit("whole + np.trunc(2 * (x - whole))", "np.rint(x)"),
             cause="`np.rint` takes 0.5 to 0 and 2.5 to 2, and C's `roundf`, which ggml uses, takes them to 1 and 3.",
-            cure="Round half away from zero, see hint 2.",
-            see="a 0 where the weight is exactly half of d",
-        ),
-        Mistake(
-            "halves rounded up",
-            edit("whole + np.trunc(2 * (x - whole))", "np.floor(x + np.float32(0.5))"),
+            cure="Round half away from zero, see hint 2.", see="a 0 where the weight is exactly half of d"),
+        Mistake("halves rounded up", edit("whole + np.trunc(2 * (x - whole))", "np.floor(x + np.float32(0.5))"),
             cause="`np.floor(x + 0.5)` takes -0.5 to 0, and C's `roundf`, which ggml uses, takes it to -1.",
             cure="Round half away from zero, see hint 2.",
-            see="right for positive weights, and a 0 where a weight is exactly minus half of d",
-        ),
-        Mistake(
-            "cut off instead of rounded",
-            edit("(whole + np.trunc(2 * (x - whole)))", "x"),
+            see="right for positive weights, and a 0 where a weight is exactly minus half of d"),
+        Mistake("cut off instead of rounded", edit("(whole + np.trunc(2 * (x - whole)))", "x"),
             cause="`astype(np.int8)` drops the digits after the point.",
-            cure="Round before you convert.",
-            see="values one too small in size, about half of them",
-        ),
-        Mistake(
-            "the scale rounded first",
+            cure="Round before you convert.", see="values one too small in size, about half of them"),
+        Mistake("the scale rounded first",
             edit("    factor =", "    d = d.astype(np.float16).astype(np.float32)\n    factor ="),
             cause="You divided by the scale as float16 will hold it; that is GGUF-lite's rule and the better one, but ggml does not follow it.",
             cure="Compute the values with the float32 scale, and round it only when you store it.",
-            see="scales right, and a value here and there off by one",
-        ),
-        Mistake(
-            "divided by d",
-            edit("w * factor", "w / np.where(d == 0, np.float32(1), d)"),
+            see="scales right, and a value here and there off by one"),
+        Mistake("divided by d", edit("w * factor", "w / np.where(d == 0, np.float32(1), d)"),
             cause="`w / d` rounds once, `w * (1 / d)` twice, so a weight near a half may land on the other side.",
             cure="Compute `1 / d` in float32 and multiply by it.",
-            see="nearly everything right, and a single value off by one",
-        ),
-        Mistake(
-            "one scale for all blocks",
+            see="nearly everything right, and a single value off by one"),
+        Mistake("one scale for all blocks",
             edit("max(axis=1, keepdims=True)", "max(keepdims=True).repeat(len(w), axis=0)"),
             cause="The maximum was taken over all blocks.",
             cure="Take it along the last axis, `np.abs(w).max(axis=1, keepdims=True)`.",
-            see="right for one block, the same scale in all blocks for more",
-        ),
-        Mistake(
-            "float32 scales",
-            edit("<f2", "<f4"),
+            see="right for one block, the same scale in all blocks for more"),
+        Mistake("float32 scales", edit("<f2", "<f4"),
             cause="Each scale takes four bytes, and a block gives it two.",
-            cure='Convert with `.astype("<f2")`.',
-            see="36 bytes for a block where 34 are expected",
-        ),
-        Mistake(
-            "unsigned values",
-            edit("q.view(np.uint8)", "q.view(np.uint8) + np.uint8(128)"),
+            cure='Convert with `.astype("<f2")`.', see="36 bytes for a block where 34 are expected"),
+        Mistake("unsigned values", edit("q.view(np.uint8)", "q.view(np.uint8) + np.uint8(128)"),
             cause="128 was added to every value; Q8_0 keeps two's complement.",
-            cure="Convert to int8 and add nothing.",
-            see="`80` where zeros are expected",
-        ),
-        Mistake(
-            "divided by 128",
+            cure="Convert to int8 and add nothing.", see="`80` where zeros are expected"),
+        Mistake("divided by 128",
             edit("np.float32(127)", "np.float32(128)").edit(".astype(np.int8)", ".clip(-128, 127).astype(np.int8)"),
             cause="The largest weight must land on 127, so that -127 exists too.",
-            cure="Divide absmax by 127.",
-            see="every scale too small",
-        ),
+            cure="Divide absmax by 127.", see="every scale too small"),
     ),
 )

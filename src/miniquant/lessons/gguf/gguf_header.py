@@ -1,7 +1,5 @@
 """The first part of a file: the header."""
 
-from __future__ import annotations
-
 import struct
 
 from ...lab import Exercise, Mistake, edit
@@ -35,66 +33,33 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write the first 24 bytes of a GGUF file: magic, version 3, number of tensors, number of key-values.",
-    minutes=3,
-    difficulty="warm-up",
-    reference=gguf_header,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=gguf_header, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", fields=fields,
     hints=(
         'The magic is four letters in reading order, `b"GGUF"`; the rest is one u32 and two u64.',
         '`b"GGUF" + struct.pack("<IQQ", 3, n_tensors, n_kv)`; the `<` also keeps `struct` from padding.',
     ),
     why="llama.cpp decides by these 24 bytes whether to read on.",
     mistakes=(
-        Mistake(
-            "the magic as a number",
-            edit('b"GGUF"', 'struct.pack("<I", 0x47475546)'),
+        Mistake("the magic as a number", edit('b"GGUF"', 'struct.pack("<I", 0x47475546)'),
             cause='The letters were packed as the number 0x47475546, and a little-endian number lies backwards: "FUGG".',
-            cure='Write the bytes `b"GGUF"` themselves.',
-            see="`46 55 47 47` at the start",
-        ),
-        Mistake(
-            "the magic of GGUF-lite",
-            edit('b"GGUF"', 'struct.pack("<I", 0x474C4654)'),
+            cure='Write the bytes `b"GGUF"` themselves.', see="`46 55 47 47` at the start"),
+        Mistake("the magic of GGUF-lite", edit('b"GGUF"', 'struct.pack("<I", 0x474C4654)'),
             cause="The magic is still that of this course's own format.",
-            cure='Begin with `b"GGUF"`.',
-            see="`54 46 4c 47` at the start",
-        ),
-        Mistake(
-            "the version of GGUF-lite",
-            edit("3,", "1,"),
+            cure='Begin with `b"GGUF"`.', see="`54 46 4c 47` at the start"),
+        Mistake("the version of GGUF-lite", edit("3,", "1,"),
             cause="GGUF-lite is at version 1, and GGUF at version 3; llama.cpp refuses version 1.",
-            cure="Write 3.",
-            see="`01` in byte 4",
-        ),
-        Mistake(
-            "32-bit counts",
-            edit("<IQQ", "<III"),
+            cure="Write 3.", see="`01` in byte 4"),
+        Mistake("32-bit counts", edit("<IQQ", "<III"),
             cause="The counts take four bytes, as in GGUF-lite, and here eight.",
-            cure="Pack both counts as `Q`.",
-            see="16 bytes where 24 are expected",
-        ),
-        Mistake(
-            "counts swapped",
-            edit("n_tensors, n_kv", "n_kv, n_tensors"),
+            cure="Pack both counts as `Q`.", see="16 bytes where 24 are expected"),
+        Mistake("counts swapped", edit("n_tensors, n_kv", "n_kv, n_tensors"),
             cause="The number of key-values is where the number of tensors belongs.",
-            cure="Write n_tensors first, although the tensors come last.",
-            see="bytes 8 to 15 and 16 to 23 exchanged",
-        ),
-        Mistake(
-            "big-endian",
-            edit("<IQQ", ">IQQ"),
+            cure="Write n_tensors first, although the tensors come last.", see="bytes 8 to 15 and 16 to 23 exchanged"),
+        Mistake("big-endian", edit("<IQQ", ">IQQ"),
             cause="The most significant byte came first; such files exist, and this one says nowhere that it is one.",
-            cure="Begin the format with `<`.",
-            see="`00 00 00 03` in bytes 4 to 7",
-        ),
-        Mistake(
-            "padding slipped in",
-            edit("<IQQ", "IQQ"),
+            cure="Begin the format with `<`.", see="`00 00 00 03` in bytes 4 to 7"),
+        Mistake("padding slipped in", edit("<IQQ", "IQQ"),
             cause="Without `<`, struct pads as a C compiler does, and puts four bytes between the version and the counts.",
-            cure="Begin the format with `<`, which also switches padding off.",
-            see="28 bytes where 24 are expected",
-        ),
+            cure="Begin the format with `<`, which also switches padding off.", see="28 bytes where 24 are expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """A text with its length in front."""
 
-from __future__ import annotations
-
 import struct
 
 from ...lab import Exercise, Mistake, edit
@@ -36,66 +34,34 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write a text as GGUF does: its length in bytes as a u64, then its UTF-8.",
-    minutes=2,
-    difficulty="warm-up",
-    reference=gguf_string,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=gguf_string, oracle=oracle, cases=cases, minutes=2, difficulty="warm-up", fields=fields,
     hints=(
         "Encode first, then count: the length is that of the bytes.",
         '`data = text.encode("utf-8")`, and `struct.pack("<Q", len(data)) + data`.',
     ),
     why="keys, texts, tokens and tensor names are all written like this.",
     mistakes=(
-        Mistake(
-            "the length counts characters",
-            edit("len(data)", "len(text)"),
+        Mistake("the length counts characters", edit("len(data)", "len(text)"),
             cause="The length counts characters, and a reader needs bytes: é takes two in UTF-8.",
-            cure="Encode the text first, and take `len` of the bytes.",
-            see="ASCII right, and `café` one too short",
-        ),
-        Mistake(
-            "16-bit length",
-            edit("<Q", "<H"),
+            cure="Encode the text first, and take `len` of the bytes.", see="ASCII right, and `café` one too short"),
+        Mistake("16-bit length", edit("<Q", "<H"),
             cause="The length takes two bytes, as a name's does in GGUF-lite, and here eight.",
-            cure="Pack the length as `Q`.",
-            see="the text begins at byte 2",
-        ),
-        Mistake(
-            "32-bit length",
-            edit("<Q", "<I"),
+            cure="Pack the length as `Q`.", see="the text begins at byte 2"),
+        Mistake("32-bit length", edit("<Q", "<I"),
             cause="The length takes four bytes, as it did in GGUF's first version, and here eight.",
-            cure="Pack the length as `Q`.",
-            see="the text begins at byte 4",
-        ),
-        Mistake(
-            "big-endian",
-            edit("<Q", ">Q"),
+            cure="Pack the length as `Q`.", see="the text begins at byte 4"),
+        Mistake("big-endian", edit("<Q", ">Q"),
             cause="The most significant byte of the length came first.",
-            cure="Begin the format with `<`.",
-            see="the length in byte 7 instead of byte 0",
-        ),
-        Mistake(
-            "no length",
-            edit('struct.pack("<Q", len(data)) + ', ""),
+            cure="Begin the format with `<`.", see="the length in byte 7 instead of byte 0"),
+        Mistake("no length", edit('struct.pack("<Q", len(data)) + ', ""),
             cause="The text is written without its length, and nobody can tell where it ends.",
-            cure="Put `struct.pack('<Q', len(data))` in front.",
-            see="the text begins at byte 0",
-        ),
-        Mistake(
-            "a zero byte at the end",
-            edit('text.encode("utf-8")', 'text.encode("utf-8") + b"\\0"'),
+            cure="Put `struct.pack('<Q', len(data))` in front.", see="the text begins at byte 0"),
+        Mistake("a zero byte at the end", edit('text.encode("utf-8")', 'text.encode("utf-8") + b"\\0"'),
             cause="C ends a string with a zero byte, and here the length does that work.",
             cure="Write the bytes of the text and nothing after them.",
-            see="the length one too large, and `00` after the text",
-        ),
-        Mistake(
-            "Latin-1 instead of UTF-8",
-            edit('"utf-8"', '"latin-1"'),
+            see="the length one too large, and `00` after the text"),
+        Mistake("Latin-1 instead of UTF-8", edit('"utf-8"', '"latin-1"'),
             cause="é became one byte, and in UTF-8 it takes two.",
-            cure='Encode with `.encode("utf-8")`.',
-            see="ASCII right, and `café` one byte too short",
-        ),
+            cure='Encode with `.encode("utf-8")`.', see="ASCII right, and `café` one byte too short"),
     ),
 )

@@ -1,7 +1,5 @@
 """A key with its typed value."""
 
-from __future__ import annotations
-
 import struct
 
 from ...lab import Exercise, Mistake, body, edit, omit
@@ -83,111 +81,59 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write one key with its value: the key as a string, the type as a u32, then the value in that type.",
-    minutes=8,
-    difficulty="core",
-    reference=key_value,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=key_value, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=fields,
     hints=(
         "Begin with `gguf_string(key)`, then decide by `isinstance`. In Python a bool is an int as well, so ask for bool first.",
         "An array is type 9, then the type of its elements as a u32, then how many there are as a u64, then the elements without types of their own: 8 and strings, or 5 and i32.",
     ),
     why="a typed value needs no guessing: a reader can skip a key that it does not know.",
     mistakes=(
-        Mistake(
-            "a bool taken for an int",
-            omit("if isinstance(value, bool)"),
+        Mistake("a bool taken for an int", omit("if isinstance(value, bool)"),
             cause="In Python True is an int too, and it was written as a u32.",
-            cure="Ask for `bool` before you ask for `int`.",
-            see="`04` where the type `07` is expected",
-        ),
-        Mistake(
-            "a bool in four bytes",
-            edit("<I?", "<II"),
+            cure="Ask for `bool` before you ask for `int`.", see="`04` where the type `07` is expected"),
+        Mistake("a bool in four bytes", edit("<I?", "<II"),
             cause="A truth value takes one byte, 0 or 1.",
-            cure='Pack it as `"<?"` or `"<B"`.',
-            see="three zero bytes too many after a truth value",
-        ),
-        Mistake(
-            "a float in eight bytes",
-            edit("<If", "<Id"),
+            cure='Pack it as `"<?"` or `"<B"`.', see="three zero bytes too many after a truth value"),
+        Mistake("a float in eight bytes", edit("<If", "<Id"),
             cause="The type 6 says float32, and the value was packed as a float64.",
-            cure="Pack it as `f`.",
-            see="eight bytes of a float where four are expected",
-        ),
-        Mistake(
-            "the type in one byte",
-            edit("<I?", "<B?")
+            cure="Pack it as `f`.", see="eight bytes of a float where four are expected"),
+        Mistake("the type in one byte", edit("<I?", "<B?")
             .edit('"<I"', '"<B"')
             .edit('"<II"', '"<BI"')
             .edit("<If", "<Bf")
             .edit('"<IIQ"', '"<BBQ"')
             .edit("<IIQ{", "<BBQ{"),
             cause="The type takes one byte, as the dtype does in GGUF-lite, and here four.",
-            cure="Pack every type as `I`.",
-            see="the value begins three bytes early",
-        ),
-        Mistake(
-            "a text without its length",
-            edit("gguf_string(value)", "value.encode()"),
+            cure="Pack every type as `I`.", see="the value begins three bytes early"),
+        Mistake("a text without its length", edit("gguf_string(value)", "value.encode()"),
             cause="The text is written without its length.",
-            cure="Write it with `gguf_string`.",
-            see="keys and numbers right, texts too short by eight bytes",
-        ),
-        Mistake(
-            "a key without its length",
-            edit("gguf_string(key)", "key.encode()"),
+            cure="Write it with `gguf_string`.", see="keys and numbers right, texts too short by eight bytes"),
+        Mistake("a key without its length", edit("gguf_string(key)", "key.encode()"),
             cause="The key is written without its length.",
-            cure="Write it with `gguf_string`.",
-            see="the key begins at byte 0",
-        ),
-        Mistake(
-            "no type for the elements",
+            cure="Write it with `gguf_string`.", see="the key begins at byte 0"),
+        Mistake("no type for the elements",
             edit('"<IIQ", 9, 8', '"<IQ", 9').edit("<IIQ{", "<IQ{").edit("9, 5, ", "9, "),
             cause="Behind the 9 that says array, the type of the elements is missing.",
-            cure="Write two types for an array: 9, then 8 or 5.",
-            see="arrays too short by four bytes",
-        ),
-        Mistake(
-            "32-bit number of elements",
-            edit('"<IIQ"', '"<III"').edit("<IIQ{", "<III{"),
+            cure="Write two types for an array: 9, then 8 or 5.", see="arrays too short by four bytes"),
+        Mistake("32-bit number of elements", edit('"<IIQ"', '"<III"').edit("<IIQ{", "<III{"),
             cause="The number of elements takes four bytes, and here eight.",
-            cure="Pack it as `Q`.",
-            see="arrays too short by four bytes, their type right",
-        ),
-        Mistake(
-            "bytes counted instead of elements",
-            edit("9, 8, len(value)", "9, 8, sum(len(gguf_string(text)) for text in value)").edit(
+            cure="Pack it as `Q`.", see="arrays too short by four bytes, their type right"),
+        Mistake("bytes counted instead of elements", edit("9, 8, len(value)", "9, 8, sum(len(gguf_string(text)) for text in value)").edit(
                 "9, 5, len(value)", "9, 5, 4 * len(value)"
             ),
             cause="The length of an array counts its elements, and you wrote how many bytes they take.",
-            cure="Write `len(value)`.",
-            see="a number of elements that is too large",
-        ),
-        Mistake(
-            "every element with a type",
-            edit("(gguf_string(text)", '(struct.pack("<I", 8) + gguf_string(text)').edit(
+            cure="Write `len(value)`.", see="a number of elements that is too large"),
+        Mistake("every element with a type", edit("(gguf_string(text)", '(struct.pack("<I", 8) + gguf_string(text)').edit(
                 'struct.pack(f"<IIQ{len(value)}i", 9, 5, len(value), *value)',
                 'struct.pack("<IIQ", 9, 5, len(value)) + b"".join(struct.pack("<Ii", 5, n) for n in value)',
             ),
             cause="The type of the elements is written once, before them.",
-            cure="Write the elements bare.",
-            see="four bytes too many for each element",
-        ),
-        Mistake(
-            "signed integers",
-            edit('"<II", 4', '"<Ii", 5'),
+            cure="Write the elements bare.", see="four bytes too many for each element"),
+        Mistake("signed integers", edit('"<II", 4', '"<Ii", 5'),
             cause="An integer was written as i32, type 5; llama.cpp expects its counts as u32 and refuses the file.",
-            cure="Use type 4 and `I` for a single integer.",
-            see="`05` where the type `04` is expected",
-        ),
-        Mistake(
-            "text instead of types",
-            body('return f"{key}={value}\\n".encode()'),
+            cure="Use type 4 and `I` for a single integer.", see="`05` where the type `04` is expected"),
+        Mistake("text instead of types", body('return f"{key}={value}\\n".encode()'),
             cause="That is a line of GGUF-lite, and GGUF has no lines.",
-            cure="Write the key as a string, then its type, then its value.",
-            see="`=` after the key",
-        ),
+            cure="Write the key as a string, then its type, then its value.", see="`=` after the key"),
     ),
 )

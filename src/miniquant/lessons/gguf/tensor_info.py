@@ -1,7 +1,5 @@
 """The info of one tensor."""
 
-from __future__ import annotations
-
 import struct
 
 from ...lab import Exercise, Mistake, edit
@@ -53,99 +51,52 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Describe one tensor as GGUF does: its name, its dims with the width first, its type, its offset.",
-    minutes=5,
-    difficulty="core",
-    reference=tensor_info,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=tensor_info, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
         "Begin with `gguf_string(name)`. The other numbers are u32 for n_dims and the type, u64 for the dims and the offset.",
         '`dims = shape[::-1]`, then `struct.pack(f"<I{len(dims)}Q", len(dims), *dims)`, then `struct.pack("<IQ", type_code, offset)`.',
     ),
     why="ggml counts dims from the inside out, and a file that does not is read as another matrix.",
     mistakes=(
-        Mistake(
-            "dims not reversed",
-            edit("shape[::-1]", "shape"),
+        Mistake("dims not reversed", edit("shape[::-1]", "shape"),
             cause="The dims are in PyTorch's order, out first, and ggml wants the width of a row first.",
-            cure="Write `shape[::-1]`.",
-            see="dims[0] and dims[1] exchanged",
-        ),
-        Mistake(
-            "a descriptor of GGUF-lite",
-            edit("shape[::-1]", "shape")
+            cure="Write `shape[::-1]`.", see="dims[0] and dims[1] exchanged"),
+        Mistake("a descriptor of GGUF-lite", edit("shape[::-1]", "shape")
             .edit("gguf_string(name)", 'struct.pack("<H", len(name.encode())) + name.encode()')
             .edit("<I{len(dims)}Q", "<B{len(dims)}I")
             .edit("<IQ", "<BQ"),
             cause="Every field has the size that it has in GGUF-lite.",
             cure="Go through the table row by row: u64 length, u32 n_dims, u64 dims reversed, u32 type, u64 offset.",
-            see="the name begins at byte 2",
-        ),
-        Mistake(
-            "32-bit dims",
-            edit("<I{len(dims)}Q", "<I{len(dims)}I"),
+            see="the name begins at byte 2"),
+        Mistake("32-bit dims", edit("<I{len(dims)}Q", "<I{len(dims)}I"),
             cause="Each dim takes four bytes, as in GGUF-lite, and here eight.",
-            cure="Pack the dims as `Q`.",
-            see="four bytes too few for each dim",
-        ),
-        Mistake(
-            "n_dims in one byte",
-            edit("<I{", "<B{"),
+            cure="Pack the dims as `Q`.", see="four bytes too few for each dim"),
+        Mistake("n_dims in one byte", edit("<I{", "<B{"),
             cause="The number of dims takes one byte, as in GGUF-lite, and here four.",
-            cure="Pack n_dims as `I`.",
-            see="the first dim three bytes early",
-        ),
-        Mistake(
-            "n_dims in eight bytes",
-            edit("<I{", "<Q{"),
+            cure="Pack n_dims as `I`.", see="the first dim three bytes early"),
+        Mistake("n_dims in eight bytes", edit("<I{", "<Q{"),
             cause="The number of dims takes eight bytes, as the dims do, and here four.",
-            cure="Pack n_dims as `I`.",
-            see="the first dim four bytes late",
-        ),
-        Mistake(
-            "the type in one byte",
-            edit("<IQ", "<BQ"),
+            cure="Pack n_dims as `I`.", see="the first dim four bytes late"),
+        Mistake("the type in one byte", edit("<IQ", "<BQ"),
             cause="The type takes one byte, as in GGUF-lite, and here four.",
-            cure="Pack the type as `I`.",
-            see="three bytes too few before the offset",
-        ),
-        Mistake(
-            "four dims always",
-            edit("shape[::-1]", "(*shape[::-1], 1, 1, 1, 1)[:4]"),
+            cure="Pack the type as `I`.", see="three bytes too few before the offset"),
+        Mistake("four dims always", edit("shape[::-1]", "(*shape[::-1], 1, 1, 1, 1)[:4]"),
             cause="The dims were filled up with ones to four, as ggml does in memory, and a file holds as many as there are.",
-            cure="Write the dims of the tensor and no more.",
-            see="n_dims 4, and ones after the dims",
-        ),
-        Mistake(
-            "the length counts characters",
+            cure="Write the dims of the tensor and no more.", see="n_dims 4, and ones after the dims"),
+        Mistake("the length counts characters",
             edit("gguf_string(name)", 'struct.pack("<Q", len(name)) + name.encode()'),
             cause="The length counts the characters of the name, and a reader needs its bytes.",
-            cure="Write the name with `gguf_string`.",
-            see="ASCII names right, and a name with an accent too short",
-        ),
-        Mistake(
-            "offset before type",
-            edit('"<IQ", type_code, offset', '"<QI", offset, type_code'),
+            cure="Write the name with `gguf_string`.", see="ASCII names right, and a name with an accent too short"),
+        Mistake("offset before type", edit('"<IQ", type_code, offset', '"<QI", offset, type_code'),
             cause="The last two fields are exchanged.",
-            cure="Write the type first and the offset last.",
-            see="the type in the last bytes",
-        ),
-        Mistake(
-            "32-bit offset",
-            edit("<IQ", "<II"),
+            cure="Write the type first and the offset last.", see="the type in the last bytes"),
+        Mistake("32-bit offset", edit("<IQ", "<II"),
             cause="The offset was packed as `I`, and a file may be larger than four gigabytes.",
-            cure="Pack the offset as `Q`.",
-            see="four bytes too few at the end",
-        ),
-        Mistake(
-            "big-endian",
-            edit("gguf_string(name)", 'struct.pack(">Q", len(name.encode())) + name.encode()')
+            cure="Pack the offset as `Q`.", see="four bytes too few at the end"),
+        Mistake("big-endian", edit("gguf_string(name)", 'struct.pack(">Q", len(name.encode())) + name.encode()')
             .edit("<I{", ">I{")
             .edit("<IQ", ">IQ"),
             cause="The most significant byte came first.",
-            cure="Begin every format with `<`.",
-            see="zeros before every number",
-        ),
+            cure="Begin every format with `<`.", see="zeros before every number"),
     ),
 )

@@ -1,7 +1,5 @@
 """Blocks that show one thing, and the parts of blocks."""
 
-from __future__ import annotations
-
 
 def block_fields(w, values):
     """The scale and the values of each block."""

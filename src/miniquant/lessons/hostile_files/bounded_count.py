@@ -1,7 +1,5 @@
 """A count that the file must be able to pay for."""
 
-from __future__ import annotations
-
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, body, edit, omit
 
@@ -38,74 +36,41 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Believe a count only if so many entries, each as small as can be, fit into the bytes that are left.",
-    minutes=4,
-    difficulty="warm-up",
-    reference=bounded_count,
-    oracle=oracle,
-    cases=cases,
+    reference=bounded_count, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "Before you allocate or loop, ask how many bytes `count` entries take at the very least.",
-        "`if count * smallest > left: raise FormatError(...)`, then `return count`. Python's integers do not wrap "
-        "around; in C you would compare `count` with `left / smallest` instead.",
+        "`if count * smallest > left: raise FormatError(...)`, then `return count`. Python's integers do not wrap around; in C you would compare `count` with `left / smallest` instead.",
     ),
     why="a file now pays with its own bytes for every entry that it makes you prepare for.",
     mistakes=(
-        Mistake(
-            "nothing checked",
-            omit("if count * smallest > left"),
+        Mistake("nothing checked", omit("if count * smallest > left"),
             cause="The count is returned as the file says it.",
             cure="Raise `FormatError` if `count * smallest` is more than `left`.",
-            see="2**63 entries in 100 bytes accepted",
-        ),
-        Mistake(
-            "entries compared with bytes",
-            edit("count * smallest > left", "count > left"),
+            see="2**63 entries in 100 bytes accepted"),
+        Mistake("entries compared with bytes", edit("count * smallest > left", "count > left"),
             cause="You compared the number of entries with a number of bytes, as if an entry took one byte.",
-            cure="Multiply the count by `smallest` first.",
-            see="60 entries of 14 bytes accepted in 100 bytes",
-        ),
-        Mistake(
-            "product in 32 bits",
-            edit("count * smallest > left", "count * smallest & (2**32 - 1) > left"),
+            cure="Multiply the count by `smallest` first.", see="60 entries of 14 bytes accepted in 100 bytes"),
+        Mistake("product in 32 bits", edit("count * smallest > left", "count * smallest & (2**32 - 1) > left"),
             cause="The product was cut to 32 bits, and one that wraps around looks small.",
             cure="Let the product be as large as it is, or divide instead of multiplying.",
-            see="178,956,971 entries of 24 bytes accepted in 100 bytes",
-        ),
-        Mistake(
-            "product in 64 bits",
-            edit("count * smallest > left", "count * smallest & (2**64 - 1) > left"),
+            see="178,956,971 entries of 24 bytes accepted in 100 bytes"),
+        Mistake("product in 64 bits", edit("count * smallest > left", "count * smallest & (2**64 - 1) > left"),
             cause="The product was cut to 64 bits; 2**63 times 14 is then 0.",
             cure="Let the product be as large as it is, or divide instead of multiplying.",
-            see="2**63 entries accepted, 2**64 - 1 refused",
-        ),
-        Mistake(
-            "a negative count accepted",
+            see="2**63 entries accepted, 2**64 - 1 refused"),
+        Mistake("a negative count accepted",
             edit("count * smallest > left", "(count - 2**64 if count >= 2**63 else count) * smallest > left"),
             cause="The count was read as a signed number: the largest ones are then negative, and less than anything.",
-            cure="A count is unsigned; compare it as it is.",
-            see="2**64 - 1 entries accepted",
-        ),
-        Mistake(
-            "off by one at the end",
-            edit("count * smallest > left", "count * smallest >= left > 0"),
+            cure="A count is unsigned; compare it as it is.", see="2**64 - 1 entries accepted"),
+        Mistake("off by one at the end", edit("count * smallest > left", "count * smallest >= left > 0"),
             cause="You compared with `>=`, and entries that fill the file to its last byte fit.",
-            cure="Compare with `>`.",
-            see="FormatError for two entries of 25 bytes in 50",
-        ),
-        Mistake(
-            "cut instead of refused",
-            body("return min(count, left // smallest)"),
-            cause="The count was lowered to what fits, so a broken file is read as if it were a good one with less in "
-            "it.",
+            cure="Compare with `>`.", see="FormatError for two entries of 25 bytes in 50"),
+        Mistake("cut instead of refused", body("return min(count, left // smallest)"),
+            cause="The count was lowered to what fits, so a broken file is read as if it were a good one with less in it.",
             cure="Raise `FormatError`; do not repair what you cannot know.",
-            see="a smaller count where an error is expected",
-        ),
-        Mistake(
-            "rounded up",
-            edit("count * smallest > left", "count > -(-left // smallest)"),
+            see="a smaller count where an error is expected"),
+        Mistake("rounded up", edit("count * smallest > left", "count > -(-left // smallest)"),
             cause="The number of entries that fit was rounded up, and the last of them has no room.",
-            cure="Round down: `left // smallest`.",
-            see="one entry of 25 bytes accepted in 24",
-        ),
+            cure="Round down: `left // smallest`.", see="one entry of 25 bytes accepted in 24"),
     ),
 )

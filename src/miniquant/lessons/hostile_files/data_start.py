@@ -1,7 +1,5 @@
 """Where the data begin."""
 
-from __future__ import annotations
-
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
 
@@ -44,90 +42,45 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find where the data begin: the next multiple of the alignment, if that is a power of two and in the file.",
-    minutes=6,
-    difficulty="core",
-    reference=data_start,
-    oracle=oracle,
-    cases=cases,
+    reference=data_start, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The alignment is a number of the file like any other: it may be 0. A power of two has a single bit set: "
-        "`alignment & (alignment - 1)` is then 0.",
-        "`-(-position // alignment) * alignment` is the next multiple; `position` itself if it is one. It may be the "
-        "file's size, not more.",
+        "The alignment is a number of the file like any other: it may be 0. A power of two has a single bit set: `alignment & (alignment - 1)` is then 0.",
+        "`-(-position // alignment) * alignment` is the next multiple; `position` itself if it is one. It may be the file's size, not more.",
     ),
     why="a division by a number from a file is a question that the file may answer with 0.",
     mistakes=(
-        Mistake(
-            "every file taken for honest",
-            omit("if alignment").omit("if start >"),
+        Mistake("every file taken for honest", omit("if alignment").omit("if start >"),
             cause="This rounds up, and believes everything: an alignment of 0 or 24, and data behind the end.",
             cure="Refuse what is no power of two, then a start that is more than `file_size`.",
-            see="ZeroDivisionError, and 48 for an alignment of 24",
-        ),
-        Mistake(
-            "divided by zero",
-            edit("alignment == 0 or alignment", "alignment"),
+            see="ZeroDivisionError, and 48 for an alignment of 24"),
+        Mistake("divided by zero", edit("alignment == 0 or alignment", "alignment"),
             cause="An alignment of 0 got as far as the division.",
-            cure="Refuse 0 first.",
-            see="ZeroDivisionError",
-        ),
-        Mistake(
-            "any alignment",
-            edit(" or alignment & (alignment - 1)", ""),
+            cure="Refuse 0 first.", see="ZeroDivisionError"),
+        Mistake("any alignment", edit(" or alignment & (alignment - 1)", ""),
             cause="Only 0 was refused, and a reader that rounds with bits goes astray with 24.",
+            cure="Refuse what is no power of two: `alignment & (alignment - 1)`.", see="an alignment of 24 accepted"),
+        Mistake("multiples of 8", edit("alignment & (alignment - 1)", "alignment % 8"),
+            cause="The specification says a multiple of 8, and llama.cpp's loader wants a power of two, as you do here.",
             cure="Refuse what is no power of two: `alignment & (alignment - 1)`.",
-            see="an alignment of 24 accepted",
-        ),
-        Mistake(
-            "multiples of 8",
-            edit("alignment & (alignment - 1)", "alignment % 8"),
-            cause="The specification says a multiple of 8, and llama.cpp's loader wants a power of two, as you do "
-            "here.",
-            cure="Refuse what is no power of two: `alignment & (alignment - 1)`.",
-            see="an alignment of 24 accepted, one of 1 refused",
-        ),
-        Mistake(
-            "1 refused",
-            edit("alignment == 0", "alignment < 2"),
+            see="an alignment of 24 accepted, one of 1 refused"),
+        Mistake("1 refused", edit("alignment == 0", "alignment < 2"),
             cause="1 is a power of two: the data then begin at once.",
-            cure="Refuse 0 and what has more than one bit set.",
-            see="FormatError for an alignment of 1",
-        ),
-        Mistake(
-            "one step too far",
+            cure="Refuse 0 and what has more than one bit set.", see="FormatError for an alignment of 1"),
+        Mistake("one step too far",
             edit("-(-position // alignment) * alignment", "(position // alignment + 1) * alignment"),
             cause="A position that is a multiple already was moved to the next one.",
-            cure="Round up: `-(-position // alignment) * alignment`.",
-            see="96 where 64 is expected",
-        ),
-        Mistake(
-            "rounded down",
-            edit("-(-position // alignment) * alignment", "position // alignment * alignment"),
+            cure="Round up: `-(-position // alignment) * alignment`.", see="96 where 64 is expected"),
+        Mistake("rounded down", edit("-(-position // alignment) * alignment", "position // alignment * alignment"),
             cause="The data would begin inside the tensor infos.",
-            cure="Round up: `-(-position // alignment) * alignment`.",
-            see="32 where 64 is expected",
-        ),
-        Mistake(
-            "the end not checked",
-            omit("if start >"),
+            cure="Round up: `-(-position // alignment) * alignment`.", see="32 where 64 is expected"),
+        Mistake("the end not checked", omit("if start >"),
             cause="The data may begin behind the end of the file, and what is left for tensors is then negative.",
-            cure="Refuse a start that is more than `file_size`.",
-            see="a start of 2**31 in 100 bytes accepted",
-        ),
-        Mistake(
-            "the position checked",
-            edit("if start > file_size", "if position > file_size"),
-            cause="You compared the position with the file's size, and it is the start after rounding that may lie "
-            "outside.",
-            cure="Round first, compare then.",
-            see="a start of 128 in 127 bytes accepted",
-        ),
-        Mistake(
-            "off by one at the end",
-            edit("start > file_size", "start >= file_size"),
+            cure="Refuse a start that is more than `file_size`.", see="a start of 2**31 in 100 bytes accepted"),
+        Mistake("the position checked", edit("if start > file_size", "if position > file_size"),
+            cause="You compared the position with the file's size, and it is the start after rounding that may lie outside.",
+            cure="Round first, compare then.", see="a start of 128 in 127 bytes accepted"),
+        Mistake("off by one at the end", edit("start > file_size", "start >= file_size"),
             cause="A file without tensors may end where its data would begin.",
-            cure="Refuse only `start > file_size`.",
-            see="FormatError for a start at the end of the file",
-        ),
+            cure="Refuse only `start > file_size`.", see="FormatError for a start at the end of the file"),
     ),
 )

@@ -1,7 +1,5 @@
 """A sum that must not wrap around."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -31,77 +29,43 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether a tensor of `size` bytes at `offset` lies inside `left` bytes, with numbers that wrap around.",
-    minutes=6,
-    difficulty="core",
-    reference=fits_inside,
-    oracle=oracle,
-    cases=cases,
+    reference=fits_inside, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The numbers are `np.uint64`, as in C: `offset + size` may wrap around to something small. Subtract instead, "
-        "and only what cannot go below zero.",
-        "`size <= left and offset <= left - size`: the first half makes sure that the subtraction in the second one "
-        "does not wrap.",
+        "The numbers are `np.uint64`, as in C: `offset + size` may wrap around to something small. Subtract instead, and only what cannot go below zero.",
+        "`size <= left and offset <= left - size`: the first half makes sure that the subtraction in the second one does not wrap.",
     ),
     why="this line is the whole difference between a refused file and memory of yours in somebody's hands.",
     mistakes=(
-        Mistake(
-            "the sum wraps around",
-            edit("size <= left and offset <= left - size", "offset + size <= left"),
+        Mistake("the sum wraps around", edit("size <= left and offset <= left - size", "offset + size <= left"),
             cause="`offset + size` is a number of 64 bits, and the sum of two large ones comes out small.",
-            cure="Do not add: `size <= left and offset <= left - size`.",
-            see="an offset of 2**64 - 8 accepted",
-        ),
-        Mistake(
-            "only the offset",
-            edit("size <= left and offset <= left - size", "offset <= left"),
+            cure="Do not add: `size <= left and offset <= left - size`.", see="an offset of 2**64 - 8 accepted"),
+        Mistake("only the offset", edit("size <= left and offset <= left - size", "offset <= left"),
             cause="You looked where the tensor begins, and it is its end that may lie outside.",
-            cure="Compare `offset` with `left - size`.",
-            see="a tensor that begins inside and ends outside accepted",
-        ),
-        Mistake(
-            "only the size",
-            edit("size <= left and offset <= left - size", "size <= left"),
+            cure="Compare `offset` with `left - size`.", see="a tensor that begins inside and ends outside accepted"),
+        Mistake("only the size", edit("size <= left and offset <= left - size", "size <= left"),
             cause="You asked whether the tensor is small enough, and not where it lies.",
-            cure="Compare `offset` with `left - size` as well.",
-            see="a small tensor far outside accepted",
-        ),
-        Mistake(
-            "each alone",
-            edit("size <= left and offset <= left - size", "size <= left and offset <= left"),
+            cure="Compare `offset` with `left - size` as well.", see="a small tensor far outside accepted"),
+        Mistake("each alone", edit("size <= left and offset <= left - size", "size <= left and offset <= left"),
             cause="Offset and size are each small enough, and together they are not.",
             cure="Compare `offset` with `left - size`, what remains once the tensor has its room.",
-            see="offset 7 and size 7 accepted in 12 bytes",
-        ),
-        Mistake(
-            "the difference wraps around",
+            see="offset 7 and size 7 accepted in 12 bytes"),
+        Mistake("the difference wraps around",
             edit("size <= left and offset <= left - size", "offset <= left - size"),
             cause="`left - size` goes below zero if the size is larger, and wraps around to something huge.",
-            cure="Ask first whether `size <= left`.",
-            see="a size of 13 in 12 bytes accepted",
-        ),
-        Mistake(
-            "the other difference wraps around",
+            cure="Ask first whether `size <= left`.", see="a size of 13 in 12 bytes accepted"),
+        Mistake("the other difference wraps around",
             edit("size <= left and offset <= left - size", "size <= left - offset"),
             cause="`left - offset` goes below zero if the offset is larger, and wraps around to something huge.",
-            cure="Ask first whether `offset <= left`.",
-            see="an offset of 13 in 12 bytes accepted",
-        ),
-        Mistake(
-            "off by one at the end",
+            cure="Ask first whether `offset <= left`.", see="an offset of 13 in 12 bytes accepted"),
+        Mistake("off by one at the end",
             edit("size <= left and offset <= left - size", "int(offset) + int(size) < int(left)"),
             cause="You compared with `<`, and a tensor whose last byte is the file's last byte is inside.",
-            cure="Compare with `<=`.",
-            see="False for 8 bytes in 8",
-        ),
-        Mistake(
-            "as signed numbers",
-            edit(
+            cure="Compare with `<=`.", see="False for 8 bytes in 8"),
+        Mistake("as signed numbers", edit(
                 "size <= left and offset <= left - size",
                 "int(offset.astype(np.int64)) + int(size.astype(np.int64)) <= int(left)",
             ),
             cause="The numbers were taken as signed: an offset of 2**63 is then negative, and every sum with it small.",
-            cure="Offsets and sizes are unsigned; compare them as they are.",
-            see="an offset of 2**63 accepted",
-        ),
+            cure="Offsets and sizes are unsigned; compare them as they are.", see="an offset of 2**63 accepted"),
     ),
 )

@@ -1,7 +1,5 @@
 """An array that says how long it is."""
 
-from __future__ import annotations
-
 import struct
 
 from ...core.errors import FormatError
@@ -83,48 +81,30 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Read an array of numbers as bytes, and ask the machine for memory only once the file has shown that it is "
-    "there.",
-    minutes=8,
-    difficulty="core",
-    reference=read_array,
-    oracle=oracle,
-    cases=cases,
-    observe=_with_requests,
+    goal="Read an array of numbers as bytes, and ask the machine for memory only once the file has shown that it is there.",
+    reference=read_array, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=_with_requests,
     hints=(
-        "In this order: the 12 bytes of type and count are there; the type is in `SCALARS`; `count * SCALARS[kind]` "
-        "bytes are there; only then `machine.allocate(size, ...)`.",
-        'After `kind, count = struct.unpack_from("<IQ", data, at)` and the checks: `machine.allocate(size, "an '
-        'array")`, and return `data[at + 12 : at + 12 + size]` with the place behind it.',
+        "In this order: the 12 bytes of type and count are there; the type is in `SCALARS`; `count * SCALARS[kind]` bytes are there; only then `machine.allocate(size, ...)`.",
+        'After `kind, count = struct.unpack_from("<IQ", data, at)` and the checks: `machine.allocate(size, "an array")`, and return `data[at + 12 : at + 12 + size]` with the place behind it.',
     ),
     why="an allocation that comes after its check costs an attacker as many bytes as it costs you.",
     mistakes=(
-        Mistake(
-            "the check after the allocation",
-            edit("    if size >", '    machine.requests.append((size, "an array"))\n    if size >').omit(
+        Mistake("the check after the allocation", edit("    if size >", '    machine.requests.append((size, "an array"))\n    if size >').omit(
                 "machine.allocate(size"
             ),
-            cause="Memory was asked for first and the count looked at afterwards: the refusal comes when the harm is "
-            "done.",
+            cause="Memory was asked for first and the count looked at afterwards: the refusal comes when the harm is done.",
             cure="Move `machine.allocate` behind the last check.",
-            see="memory was asked for before the count was checked",
-        ),
-        Mistake(
-            "every file taken for honest",
-            body("""
+            see="memory was asked for before the count was checked"),
+        Mistake("every file taken for honest", body("""
                 kind, count = struct.unpack_from("<IQ", data, at)
                 size = count * SCALARS[kind]
                 machine.requests.append((size, "an array"))
                 return data[at + 12 : at + 12 + size], at + 12 + size
             """),
-            cause="This reads every honest file, and believes the others: memory is asked for as the count says, and "
-            "what is not there or not known is `struct.error` or `KeyError`.",
+            cause="This reads every honest file, and believes the others: memory is asked for as the count says, and what is not there or not known is `struct.error` or `KeyError`.",
             cure="Check the twelve bytes, the type and the size first; each is a `FormatError`.",
-            see="struct.error, KeyError, and memory that nobody has",
-        ),
-        Mistake(
-            "the last check after the allocation",
-            body("""
+            see="struct.error, KeyError, and memory that nobody has"),
+        Mistake("the last check after the allocation", body("""
                 kind, count = struct.unpack_from("<IQ", data, at)
                 size = count * SCALARS[kind]
                 machine.requests.append((size, "an array"))
@@ -132,71 +112,41 @@ EXERCISE = Exercise(
                     raise FormatError("refused")
                 return data[at + 12 : at + 12 + size], at + 12 + size
             """),
-            cause="Memory was asked for before the count was held against the file, and `struct.error` and `KeyError` "
-            "come out besides.",
+            cause="Memory was asked for before the count was held against the file, and `struct.error` and `KeyError` come out besides.",
             cure="Move `machine.allocate` behind the last check, and begin with the twelve bytes and the type.",
-            see="memory was asked for before the count was checked",
-        ),
-        Mistake(
-            "nothing checked",
+            see="memory was asked for before the count was checked"),
+        Mistake("nothing checked",
             omit("if size >").edit('machine.allocate(size, "an array")', 'machine.requests.append((size, "an array"))'),
             cause="The count was believed, and so was everything that follows from it.",
             cure="Refuse if `count * SCALARS[kind]` is more than `len(data) - at - 12`.",
-            see="2**62 elements accepted",
-        ),
-        Mistake(
-            "elements compared with bytes",
+            see="2**62 elements accepted"),
+        Mistake("elements compared with bytes",
             edit("if size > len(data) - at - 12", "if count > len(data) - at - 12"),
             cause="You compared the number of elements with a number of bytes.",
-            cure="Multiply by the element's size first.",
-            see="3 elements of 4 bytes accepted in 8 bytes",
-        ),
-        Mistake(
-            "product in 64 bits",
-            edit("if size > len(data) - at - 12", "if size & (2**64 - 1) > len(data) - at - 12").edit(
+            cure="Multiply by the element's size first.", see="3 elements of 4 bytes accepted in 8 bytes"),
+        Mistake("product in 64 bits", edit("if size > len(data) - at - 12", "if size & (2**64 - 1) > len(data) - at - 12").edit(
                 'machine.allocate(size, "an array")', 'machine.requests.append((size, "an array"))'
             ),
             cause="The product was cut to 64 bits: 2**62 elements of 4 bytes are then 0 bytes.",
             cure="Let the product be as large as it is, or divide instead of multiplying.",
-            see="2**62 elements accepted, 2**64 - 1 refused",
-        ),
-        Mistake(
-            "a negative count accepted",
-            edit(
+            see="2**62 elements accepted, 2**64 - 1 refused"),
+        Mistake("a negative count accepted", edit(
                 "if size > len(data) - at - 12",
                 "if (count - 2**64 if count >= 2**63 else count) * SCALARS[kind] > len(data) - at - 12",
             ).edit('machine.allocate(size, "an array")', 'machine.requests.append((size, "an array"))'),
             cause="The count was compared as a signed number, and a negative one is less than what is left.",
-            cure="Read it as `Q`.",
-            see="2**64 - 1 elements accepted, 2**62 refused",
-        ),
-        Mistake(
-            "off by one at the end",
-            edit("if size > len(data) - at - 12", "if size >= len(data) - at - 12"),
+            cure="Read it as `Q`.", see="2**64 - 1 elements accepted, 2**62 refused"),
+        Mistake("off by one at the end", edit("if size > len(data) - at - 12", "if size >= len(data) - at - 12"),
             cause="You compared with `>=`, and an array may end with the file.",
-            cure="Compare with `>`.",
-            see="FormatError for an array at the end of the file",
-        ),
-        Mistake(
-            "its own twelve bytes forgotten",
-            edit("if size > len(data) - at - 12", "if size > len(data) - at"),
+            cure="Compare with `>`.", see="FormatError for an array at the end of the file"),
+        Mistake("its own twelve bytes forgotten", edit("if size > len(data) - at - 12", "if size > len(data) - at"),
             cause="The elements were held against all bytes from `at` on, and twelve of them are type and count.",
-            cure="`len(data) - at - 12` bytes are left.",
-            see="an array up to twelve bytes too long accepted",
-        ),
-        Mistake(
-            "an unknown type",
-            omit("if kind not in"),
+            cure="`len(data) - at - 12` bytes are left.", see="an array up to twelve bytes too long accepted"),
+        Mistake("an unknown type", omit("if kind not in"),
             cause="A type that is not in the table came out as `KeyError`.",
-            cure="Ask whether the type is in `SCALARS`, and raise `FormatError`.",
-            see="KeyError",
-        ),
-        Mistake(
-            "too little memory",
-            edit("allocate(size,", "allocate(count,"),
+            cure="Ask whether the type is in `SCALARS`, and raise `FormatError`.", see="KeyError"),
+        Mistake("too little memory", edit("allocate(size,", "allocate(count,"),
             cause="The machine was asked for as many bytes as there are elements.",
-            cure="Ask for `count * SCALARS[kind]` bytes.",
-            see="2 bytes asked for where 8 are copied",
-        ),
+            cure="Ask for `count * SCALARS[kind]` bytes.", see="2 bytes asked for where 8 are copied"),
     ),
 )

@@ -1,7 +1,5 @@
 """Four dims at most."""
 
-from __future__ import annotations
-
 import struct
 
 from ...core.errors import FormatError
@@ -56,90 +54,46 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Read a tensor's dims, four at most, and refuse dims that are not there.",
-    minutes=5,
-    difficulty="core",
-    reference=read_dims,
-    oracle=oracle,
-    cases=cases,
+    reference=read_dims, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "First n_dims as a u32, if its four bytes are there; then its limit; then whether 8 bytes for each are there; "
-        "then the dims.",
-        '`struct.unpack_from(f"<{n_dims}Q", data, at + 4)` once everything is checked; the place behind them is `at + '
-        "4 + 8 * n_dims`.",
+        "First n_dims as a u32, if its four bytes are there; then its limit; then whether 8 bytes for each are there; then the dims.",
+        '`struct.unpack_from(f"<{n_dims}Q", data, at + 4)` once everything is checked; the place behind them is `at + 4 + 8 * n_dims`.',
     ),
     why="a table with room for four dims holds four, whatever the file would like.",
     mistakes=(
-        Mistake(
-            "every file taken for honest",
-            omit("if at + 4").omit("if n_dims > 4").omit("if end >"),
-            cause="This reads every honest file, and believes the others: any number of dims, and `struct.error` "
-            "where they are not there.",
+        Mistake("every file taken for honest", omit("if at + 4").omit("if n_dims > 4").omit("if end >"),
+            cause="This reads every honest file, and believes the others: any number of dims, and `struct.error` where they are not there.",
             cure="Check the four bytes, then the limit, then the bytes of the dims; each is a `FormatError`.",
-            see="struct.error, and more than four dims",
-        ),
-        Mistake(
-            "no limit",
-            omit("if n_dims > 4"),
-            cause="As many dims are read as the file says; a reader that keeps them in a row of four writes over what "
-            "stands behind.",
-            cure="Refuse more than 4.",
-            see="five dims accepted",
-        ),
-        Mistake(
-            "off by one",
-            edit("n_dims > 4", "n_dims > 3"),
+            see="struct.error, and more than four dims"),
+        Mistake("no limit", omit("if n_dims > 4"),
+            cause="As many dims are read as the file says; a reader that keeps them in a row of four writes over what stands behind.",
+            cure="Refuse more than 4.", see="five dims accepted"),
+        Mistake("off by one", edit("n_dims > 4", "n_dims > 3"),
             cause="Four dims are the most that GGUF allows, and they are allowed.",
-            cure="Refuse `n_dims > 4`.",
-            see="FormatError for four dims",
-        ),
-        Mistake(
-            "the low byte alone",
-            edit("    if n_dims > 4", "    n_dims &= 0xFF\n    if n_dims > 4"),
+            cure="Refuse `n_dims > 4`.", see="FormatError for four dims"),
+        Mistake("the low byte alone", edit("    if n_dims > 4", "    n_dims &= 0xFF\n    if n_dims > 4"),
             cause="n_dims has four bytes, and only the first was looked at: 260 then looks like 4.",
-            cure="Read it as `<I`.",
-            see="260 dims accepted as 4",
-        ),
-        Mistake(
-            "zeros for what is not there",
-            body("""
+            cure="Read it as `<I`.", see="260 dims accepted as 4"),
+        Mistake("zeros for what is not there", body("""
                 n_dims = int.from_bytes(data[at : at + 4], "little")
                 if n_dims > 4:
                     raise FormatError(f"{n_dims} dims, 4 at most", offset=at)
                 places = range(at + 4, at + 4 + 8 * n_dims, 8)
                 return tuple(int.from_bytes(data[place : place + 8], "little") for place in places), at + 4 + 8 * n_dims
             """),
-            cause="A slice at the end of the file is shorter than asked for, and `int.from_bytes` takes it for a "
-            "number.",
-            cure="Ask whether `at + 4 + 8 * n_dims > len(data)` first.",
-            see="dims of 0 in a truncated file",
-        ),
-        Mistake(
-            "the wrong error",
-            omit("if at + 4").omit("if end >"),
+            cause="A slice at the end of the file is shorter than asked for, and `int.from_bytes` takes it for a number.",
+            cure="Ask whether `at + 4 + 8 * n_dims > len(data)` first.", see="dims of 0 in a truncated file"),
+        Mistake("the wrong error", omit("if at + 4").omit("if end >"),
             cause="`struct.error` came out; who calls you has to expect one error, not a list of them.",
-            cure="Compare with `len(data)` before you unpack, and raise `FormatError`.",
-            see="struct.error",
-        ),
-        Mistake(
-            "negative dims",
-            edit("}Q", "}q"),
+            cure="Compare with `len(data)` before you unpack, and raise `FormatError`.", see="struct.error"),
+        Mistake("negative dims", edit("}Q", "}q"),
             cause="The dims were read as signed numbers.",
-            cure="Read them as `Q`.",
-            see="-9223372036854775808 among the dims",
-        ),
-        Mistake(
-            "the place behind them",
-            edit("at + 4), end", "at + 4), end - at"),
+            cure="Read them as `Q`.", see="-9223372036854775808 among the dims"),
+        Mistake("the place behind them", edit("at + 4), end", "at + 4), end - at"),
             cause="The place behind the dims was counted from 0, and these stand at `at`.",
-            cure="Return `at + 4 + 8 * n_dims`.",
-            see="right at 0, too small further behind",
-        ),
-        Mistake(
-            "turned round",
-            edit("data, at + 4), end", "data, at + 4)[::-1], end"),
+            cure="Return `at + 4 + 8 * n_dims`.", see="right at 0, too small further behind"),
+        Mistake("turned round", edit("data, at + 4), end", "data, at + 4)[::-1], end"),
             cause="The dims were reversed; here they stay as the file has them.",
-            cure="Return them in the order of the file.",
-            see="(3, 64) where (64, 3) is expected",
-        ),
+            cure="Return them in the order of the file.", see="(3, 64) where (64, 3) is expected"),
     ),
 )

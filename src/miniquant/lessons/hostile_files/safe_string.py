@@ -1,7 +1,5 @@
 """A string that says its own length."""
 
-from __future__ import annotations
-
 import struct
 
 from ...core.errors import FormatError
@@ -59,103 +57,55 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Read a string of a GGUF file, and refuse one that is not there or is no text.",
-    minutes=7,
-    difficulty="core",
-    reference=safe_string,
-    oracle=oracle,
-    cases=cases,
+    reference=safe_string, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
-        "Three things may be wrong: fewer than 8 bytes for the length, a length that reaches beyond the file, bytes "
-        "that are no UTF-8. Each is a `FormatError`.",
-        "`len(data) - at - 8` bytes are left for the text. Compare the length with that before you slice: a slice "
-        "that reaches too far raises nothing.",
+        "Three things may be wrong: fewer than 8 bytes for the length, a length that reaches beyond the file, bytes that are no UTF-8. Each is a `FormatError`.",
+        "`len(data) - at - 8` bytes are left for the text. Compare the length with that before you slice: a slice that reaches too far raises nothing.",
     ),
     why="every name, key and token of a GGUF file comes through this function.",
     mistakes=(
-        Mistake(
-            "every file taken for honest",
-            body("""
+        Mistake("every file taken for honest", body("""
                 (length,) = struct.unpack_from("<Q", data, at)
                 end = at + 8 + length
                 return data[at + 8 : end].decode("utf-8"), end
             """),
-            cause="This reads every honest file, and believes the others: what is not there is `struct`'s error or a "
-            "slice that is too short, what is no text is `UnicodeDecodeError`.",
-            cure="Ask for the eight bytes, then for the length, then catch the decoder's error; each is a "
-            "`FormatError`.",
-            see="struct.error, UnicodeDecodeError, and texts that are too short",
-        ),
-        Mistake(
-            "the slice forgives",
-            omit("if length >"),
-            cause="A slice that reaches beyond the end gives what there is and no error, so a lie about the length is "
-            "taken.",
+            cause="This reads every honest file, and believes the others: what is not there is `struct`'s error or a slice that is too short, what is no text is `UnicodeDecodeError`.",
+            cure="Ask for the eight bytes, then for the length, then catch the decoder's error; each is a `FormatError`.",
+            see="struct.error, UnicodeDecodeError, and texts that are too short"),
+        Mistake("the slice forgives", omit("if length >"),
+            cause="A slice that reaches beyond the end gives what there is and no error, so a lie about the length is taken.",
             cure="Compare the length with `len(data) - at - 8` before you slice.",
-            see="a shorter string where an error is expected",
-        ),
-        Mistake(
-            "its own eight bytes forgotten",
-            edit("if length > len(data) - at - 8", "if length > len(data) - at"),
+            see="a shorter string where an error is expected"),
+        Mistake("its own eight bytes forgotten", edit("if length > len(data) - at - 8", "if length > len(data) - at"),
             cause="The length was held against all bytes from `at` on, and eight of them are the length itself.",
-            cure="`len(data) - at - 8` bytes are left.",
-            see="a length up to eight too large accepted",
-        ),
-        Mistake(
-            "the place forgotten",
-            edit("if length > len(data) - at - 8", "if length > len(data) - 8"),
+            cure="`len(data) - at - 8` bytes are left.", see="a length up to eight too large accepted"),
+        Mistake("the place forgotten", edit("if length > len(data) - at - 8", "if length > len(data) - 8"),
             cause="The length was held against the whole file, as if the string stood at its beginning.",
-            cure="`len(data) - at - 8` bytes are left.",
-            see="right at 0, too trusting further behind",
-        ),
-        Mistake(
-            "one more wraps around",
+            cure="`len(data) - at - 8` bytes are left.", see="right at 0, too trusting further behind"),
+        Mistake("one more wraps around",
             edit("if length > len(data) - at - 8", "if length + 1 & (2**64 - 1) > len(data) - at - 7"),
             cause="C wants room for a zero at the end, and the largest length plus one is 0.",
-            cure="Compare the length itself, before anything is added to it.",
-            see="a length of 2**64 - 1 accepted",
-        ),
-        Mistake(
-            "a negative length accepted",
+            cure="Compare the length itself, before anything is added to it.", see="a length of 2**64 - 1 accepted"),
+        Mistake("a negative length accepted",
             edit("<Q", "<q").edit("data[at + 8 : end]", "data[at + 8 : max(0, end)]"),
             cause="The length was read as a signed number, and a negative one is less than what is left.",
-            cure="Read it as `<Q`.",
-            see="an empty string, and a place behind it that lies in front of it",
-        ),
-        Mistake(
-            "off by one at the end",
-            edit("if length > len(data) - at - 8", "if length >= len(data) - at - 8"),
+            cure="Read it as `<Q`.", see="an empty string, and a place behind it that lies in front of it"),
+        Mistake("off by one at the end", edit("if length > len(data) - at - 8", "if length >= len(data) - at - 8"),
             cause="You compared with `>=`, and a string may end with the file.",
-            cure="Compare with `>`.",
-            see="FormatError for a string at the end of the file",
-        ),
-        Mistake(
-            "the length not there",
-            omit("if at + 8"),
+            cure="Compare with `>`.", see="FormatError for a string at the end of the file"),
+        Mistake("the length not there", omit("if at + 8"),
             cause="`struct` raises an error of its own if the eight bytes of the length are not there.",
             cure="Ask whether `at + 8 > len(data)` first, and raise `FormatError`.",
-            see="struct.error for a file that ends in a length",
-        ),
-        Mistake(
-            "bad text replaced",
-            edit('decode("utf-8")', 'decode("utf-8", "replace")'),
+            see="struct.error for a file that ends in a length"),
+        Mistake("bad text replaced", edit('decode("utf-8")', 'decode("utf-8", "replace")'),
             cause="Bytes that are no UTF-8 were replaced, and two different names may become the same.",
-            cure="Decode strictly, and turn the error into a `FormatError`.",
-            see="a string with � in it",
-        ),
-        Mistake(
-            "the wrong error",
-            edit("except UnicodeDecodeError", "except ZeroDivisionError"),
-            cause="Python's own `UnicodeDecodeError` came out; who calls you has to expect one error, not a list of "
-            "them.",
-            cure="Catch `UnicodeDecodeError` and raise `FormatError`.",
-            see="UnicodeDecodeError",
-        ),
-        Mistake(
-            "the place behind it",
+            cure="Decode strictly, and turn the error into a `FormatError`.", see="a string with � in it"),
+        Mistake("the wrong error", edit("except UnicodeDecodeError", "except ZeroDivisionError"),
+            cause="Python's own `UnicodeDecodeError` came out; who calls you has to expect one error, not a list of them.",
+            cure="Catch `UnicodeDecodeError` and raise `FormatError`.", see="UnicodeDecodeError"),
+        Mistake("the place behind it",
             edit('data[at + 8 : end].decode("utf-8"), end', 'data[at + 8 : end].decode("utf-8"), end - 8'),
             cause="The place behind the string lacks the eight bytes of the length.",
-            cure="Return `at + 8 + length`.",
-            see="the right text, and a place eight bytes early",
-        ),
+            cure="Return `at + 8 + length`.", see="the right text, and a place eight bytes early"),
     ),
 )

@@ -1,7 +1,5 @@
 """A name that becomes a file."""
 
-from __future__ import annotations
-
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
 
@@ -54,109 +52,59 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn a tensor's name into the name of a file, and refuse every name that is not plainly harmless.",
-    minutes=7,
-    difficulty="core",
-    reference=tensor_file,
-    oracle=oracle,
-    cases=cases,
+    reference=tensor_file, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
-        "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no "
-        "`.` in front. `re.fullmatch` looks at the whole name.",
-        '`re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)`; then compare `(name + ".bin").lower()` with the '
-        "files in `taken`, in lower case too: to some systems W and w are the same.",
+        "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no `.` in front. `re.fullmatch` looks at the whole name.",
+        '`re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)`; then compare `(name + ".bin").lower()` with the files in `taken`, in lower case too: to some systems W and w are the same.',
     ),
     why="a list of what is allowed also stops the trick that nobody has thought of yet.",
     mistakes=(
-        Mistake(
-            "nothing checked",
-            omit("if not re.fullmatch"),
+        Mistake("nothing checked", omit("if not re.fullmatch"),
             cause="The name goes into the path as it is, and `../` in it leaves the folder.",
             cure="Allow only letters, digits, `.`, `_` and `-`, and no `.` in front.",
-            see="`../../.profile.bin` returned",
-        ),
-        Mistake(
-            "only at the beginning",
-            edit(
+            see="`../../.profile.bin` returned"),
+        Mistake("only at the beginning", edit(
                 'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
                 """not name or name.startswith(("../", "..\\\\", "/"))""",
             ),
             cause="You looked for `../` at the beginning, and `a/../../x` climbs as well.",
-            cure="List what is allowed; then no slash gets through anywhere.",
-            see="`a/../../x.bin` returned",
-        ),
-        Mistake(
-            "cut out",
-            edit("    file = name", '    file = name.replace("../", "")').omit("if not re.fullmatch"),
+            cure="List what is allowed; then no slash gets through anywhere.", see="`a/../../x.bin` returned"),
+        Mistake("cut out", edit("    file = name", '    file = name.replace("../", "")').omit("if not re.fullmatch"),
             cause="`../` was cut out, and what remains of `....//x` is `../x`.",
-            cure="Refuse; do not repair.",
-            see="`../x.bin` returned for `....//x`",
-        ),
-        Mistake(
-            "only slashes",
-            edit(
+            cure="Refuse; do not repair.", see="`../x.bin` returned for `....//x`"),
+        Mistake("only slashes", edit(
                 'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
                 """not name or "/" in name or name.startswith(".")""",
             ),
             cause="You refused `/`, and on Windows `\\` separates folders and `C:` names a disk.",
-            cure="List what is allowed instead of what is not.",
-            see="`..\\..\\x` or control characters accepted",
-        ),
-        Mistake(
-            "only separators",
-            edit(
+            cure="List what is allowed instead of what is not.", see="`..\\..\\x` or control characters accepted"),
+        Mistake("only separators", edit(
                 'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
                 r"""not name or name.startswith(".") or re.search(r"[/\\:]", name)""",
             ),
-            cause="Slashes are gone, and control characters are still there: a terminal obeys them when it lists the "
-            "folder.",
-            cure="List what is allowed instead of what is not.",
-            see="a name with `\\x1b` or `\\n` accepted",
-        ),
-        Mistake(
-            "letters of every alphabet",
-            edit(
+            cause="Slashes are gone, and control characters are still there: a terminal obeys them when it lists the folder.",
+            cure="List what is allowed instead of what is not.", see="a name with `\\x1b` or `\\n` accepted"),
+        Mistake("letters of every alphabet", edit(
                 'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',
                 r"""not re.fullmatch(r"[\w-][\w.-]{0,63}", name)""",
             ),
-            cause="`\\w` means the letters of every alphabet, and systems do not agree on how a file's name writes "
-            "them.",
-            cure="Spell the class out: `[0-9A-Za-z_-]`.",
-            see="`größe.bin` returned",
-        ),
-        Mistake(
-            "a newline at the end",
+            cause="`\\w` means the letters of every alphabet, and systems do not agree on how a file's name writes them.",
+            cure="Spell the class out: `[0-9A-Za-z_-]`.", see="`größe.bin` returned"),
+        Mistake("a newline at the end",
             edit('re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}"', 're.match(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}$"'),
             cause="`$` also matches in front of a newline at the very end.",
-            cure="Use `re.fullmatch`.",
-            see="a name that ends in a newline accepted",
-        ),
-        Mistake(
-            "a dot in front",
-            edit("[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", "[0-9A-Za-z._-]{1,64}"),
+            cure="Use `re.fullmatch`.", see="a name that ends in a newline accepted"),
+        Mistake("a dot in front", edit("[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", "[0-9A-Za-z._-]{1,64}"),
             cause="A name may begin with a dot here: such a file is hidden, and `..` is the folder above.",
-            cure="Leave the dot out of the class for the first letter.",
-            see="`.hidden.bin` returned",
-        ),
-        Mistake(
-            "no limit to its length",
-            edit("{0,63}", "*"),
+            cure="Leave the dot out of the class for the first letter.", see="`.hidden.bin` returned"),
+        Mistake("no limit to its length", edit("{0,63}", "*"),
             cause="A name may be as long as it likes, and file systems end at about 255 bytes.",
-            cure="Allow 64 characters at most.",
-            see="a name of 65 characters accepted",
-        ),
-        Mistake(
-            "equal names forgotten",
-            omit("if file.lower()"),
+            cure="Allow 64 characters at most.", see="a name of 65 characters accepted"),
+        Mistake("equal names forgotten", omit("if file.lower()"),
             cause="Two tensors of one name are written to one file, and the first of them is gone.",
-            cure="Refuse a file that is in `taken`.",
-            see="`w.bin` returned twice",
-        ),
-        Mistake(
-            "capitals forgotten",
-            edit("file.lower() in {other.lower() for other in taken}", "file in taken"),
+            cure="Refuse a file that is in `taken`.", see="`w.bin` returned twice"),
+        Mistake("capitals forgotten", edit("file.lower() in {other.lower() for other in taken}", "file in taken"),
             cause="`W.bin` and `w.bin` are one file on Windows and on most Macs.",
-            cure="Compare in lower case.",
-            see="`W.bin` returned beside `w.bin`",
-        ),
+            cure="Compare in lower case.", see="`W.bin` returned beside `w.bin`"),
     ),
 )

@@ -1,7 +1,5 @@
 """The bytes of a tensor, if any file can hold them."""
 
-from __future__ import annotations
-
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
 
@@ -48,102 +46,59 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Compute the bytes of a tensor from its dims, and refuse dims whose product no file can hold.",
-    minutes=6,
-    difficulty="core",
-    reference=tensor_size,
-    oracle=oracle,
-    cases=cases,
+    reference=tensor_size, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
         "Multiply the dims that are not 0. If the product reaches 2**60, refuse: a zero beside them excuses nothing.",
-        "Then 0 bytes if a dim is 0, else `product // weights * size`. A tensor without dims has one weight: begin "
-        "with 1.",
+        "Then 0 bytes if a dim is 0, else `product // weights * size`. A tensor without dims has one weight: begin with 1.",
     ),
     why="one product decides how much is allocated and how much is copied: it must not be two different numbers.",
     mistakes=(
-        Mistake(
-            "nothing checked",
-            omit("if product >= 2**60"),
+        Mistake("nothing checked", omit("if product >= 2**60"),
             cause="The product is as large as the dims say, and somebody will try to allocate it.",
             cure="Raise `FormatError` if the product of the dims that are not 0 is 2**60 or more.",
-            see="dims of 2**63 accepted",
-        ),
-        Mistake(
-            "product in 32 bits",
+            see="dims of 2**63 accepted"),
+        Mistake("product in 32 bits",
             edit("            product *= dim", "            product = product * dim & (2**32 - 1)"),
             cause="The product was cut to 32 bits: 65,536 times 65,536 is then 0.",
-            cure="Let the product grow, and compare it with 2**60.",
-            see="0 bytes for dims (65536, 65536)",
-        ),
-        Mistake(
-            "product in 64 bits",
+            cure="Let the product grow, and compare it with 2**60.", see="0 bytes for dims (65536, 65536)"),
+        Mistake("product in 64 bits",
             edit("            product *= dim", "            product = product * dim & (2**64 - 1)"),
             cause="The product was cut to 64 bits, and dims of 2**32 each give 0 bytes.",
-            cure="Let the product grow, and compare it with 2**60.",
-            see="0 bytes for dims (2**32, 2**32)",
-        ),
-        Mistake(
-            "in floating point",
-            edit("    product = 1\n", "    product = 1.0\n").edit(
+            cure="Let the product grow, and compare it with 2**60.", see="0 bytes for dims (2**32, 2**32)"),
+        Mistake("in floating point", edit("    product = 1\n", "    product = 1.0\n").edit(
                 "product // weights * size", "int(product // weights * size)"
             ),
             cause="The product was computed as a float, which has 53 bits: large ones lose their last digits.",
-            cure="Multiply Python's integers.",
-            see="one byte too few for 2**53 + 1 weights",
-        ),
-        Mistake(
-            "a zero excuses the others",
+            cure="Multiply Python's integers.", see="one byte too few for 2**53 + 1 weights"),
+        Mistake("a zero excuses the others",
             edit("        if dim:\n            product *= dim", "        product *= dim"),
             cause="The product with a zero in it is 0, so the check never sees the dims beside it.",
-            cure="Leave the zeros out of the product that you check.",
-            see="dims (2**63, 0) accepted",
-        ),
-        Mistake(
-            "negative dims accepted",
-            edit(
+            cure="Leave the zeros out of the product that you check.", see="dims (2**63, 0) accepted"),
+        Mistake("negative dims accepted", edit(
                 "    product = 1\n",
                 "    dims = tuple((dim - 2**64 if dim >= 2**63 else dim) for dim in dims)\n    product = 1\n",
             ),
             cause="The dims were read as signed numbers, and a negative product is less than any limit.",
-            cure="Dims are unsigned; take them as they are.",
-            see="a negative number of bytes",
-        ),
-        Mistake(
-            "each dim alone",
-            edit("product >= 2**60", "max(dims, default=0) >= 2**60"),
+            cure="Dims are unsigned; take them as they are.", see="a negative number of bytes"),
+        Mistake("each dim alone", edit("product >= 2**60", "max(dims, default=0) >= 2**60"),
             cause="You checked the dims one by one, and it is their product that is too large.",
-            cure="Check the product.",
-            see="dims (2**32, 2**32) accepted",
-        ),
-        Mistake(
-            "the limit on bytes",
-            edit("product >= 2**60", "product // weights * size >= 2**60"),
+            cure="Check the product.", see="dims (2**32, 2**32) accepted"),
+        Mistake("the limit on bytes", edit("product >= 2**60", "product // weights * size >= 2**60"),
             cause="You compared the bytes with 2**60, and the limit is on the product of the dims.",
             cure="Compare the product, before you turn it into bytes.",
-            see="FormatError for dims (2**59,) of four bytes each",
-        ),
-        Mistake(
-            "stopped at the first zero",
-            edit(
+            see="FormatError for dims (2**59,) of four bytes each"),
+        Mistake("stopped at the first zero", edit(
                 "        if dim:\n            product *= dim",
                 "        if dim == 0:\n            break\n        product *= dim",
             ),
             cause="The product was checked after each dim, and from a zero on it stays 0, whatever follows.",
             cure="Leave the zeros out of the product that you check.",
-            see="dims (2**63, 0) refused, and (0, 2**32, 2**31) accepted",
-        ),
-        Mistake(
-            "weights instead of bytes",
-            edit("product // weights * size", "product"),
+            see="dims (2**63, 0) refused, and (0, 2**32, 2**31) accepted"),
+        Mistake("weights instead of bytes", edit("product // weights * size", "product"),
             cause="You returned the number of weights; a block of `weights` of them takes `size` bytes.",
-            cure="Return `product // weights * size`.",
-            see="15 where 60 bytes are expected",
-        ),
-        Mistake(
-            "a scalar has no weight",
-            edit("0 if 0 in dims", "0 if not dims or 0 in dims"),
+            cure="Return `product // weights * size`.", see="15 where 60 bytes are expected"),
+        Mistake("a scalar has no weight", edit("0 if 0 in dims", "0 if not dims or 0 in dims"),
             cause="A tensor without dims was given 0 bytes, and it holds one number.",
-            cure="Begin the product with 1.",
-            see="0 bytes for dims ()",
-        ),
+            cure="Begin the product with 1.", see="0 bytes for dims ()"),
     ),
 )

@@ -1,7 +1,5 @@
 """Groups put back together into rows."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -32,59 +30,34 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Put the groups back together into rows: the exact inverse of `group_reshape`.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=ungroup,
-    oracle=oracle,
-    cases=cases,
-    may_view=True,
+    reference=ungroup, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", may_view=True,
     hints=(
         "Two axes become one: think how many rows stay, and how long each of them is.",
         "`groups.reshape(groups.shape[0], -1)` joins the last two axes.",
     ),
     why="scales that no longer line up after reloading are the most common bug of this format, and this line is where it lives.",
     mistakes=(
-        Mistake(
-            "transposed inverse",
-            edit("groups.reshape", "groups.transpose(0, 2, 1).reshape"),
+        Mistake("transposed inverse", edit("groups.reshape", "groups.transpose(0, 2, 1).reshape"),
             cause="You swapped the last two axes before the reshape, so the groups are shuffled into each other.",
             cure="Reshape without a transpose: what group_reshape did not move need not be moved back.",
-            see="the right shape, and [0, 2, 4, 1, 3, 5] where [0, 1, 2, 3, 4, 5] is expected",
-        ),
-        Mistake(
-            "a row for each group",
-            edit("groups.shape[0], -1", "-1, groups.shape[-1]"),
+            see="the right shape, and [0, 2, 4, 1, 3, 5] where [0, 1, 2, 3, 4, 5] is expected"),
+        Mistake("a row for each group", edit("groups.shape[0], -1", "-1, groups.shape[-1]"),
             cause="Each group became a row of its own.",
-            cure="The first axis stays: `groups.shape[0]` rows.",
-            see="the shape (6, 2) where (2, 6) is expected",
-        ),
-        Mistake(
-            "rows side by side",
-            edit("groups.reshape(groups.shape[0], -1)", "np.hstack(list(groups))"),
+            cure="The first axis stays: `groups.shape[0]` rows.", see="the shape (6, 2) where (2, 6) is expected"),
+        Mistake("rows side by side", edit("groups.reshape(groups.shape[0], -1)", "np.hstack(list(groups))"),
             cause="`hstack` walks along the first axis, which is the rows, and set the rows next to each other.",
-            cure="Join the last two axes with a reshape.",
-            see="the shape (3, 4) where (2, 6) is expected",
-        ),
-        Mistake(
-            "group by group",
-            edit("groups.reshape", "groups.transpose(1, 0, 2).reshape"),
+            cure="Join the last two axes with a reshape.", see="the shape (3, 4) where (2, 6) is expected"),
+        Mistake("group by group", edit("groups.reshape", "groups.transpose(1, 0, 2).reshape"),
             cause="The first groups of all rows came first, then the second groups of all rows.",
             cure="Keep the axes in their order: row, group, weight.",
-            see="[0, 1, 6, 7, 2, 3] in the first row, where 2 should follow 1",
-        ),
-        Mistake(
-            "flattened",
-            edit("reshape(groups.shape[0], -1)", "flatten()"),
+            see="[0, 1, 6, 7, 2, 3] in the first row, where 2 should follow 1"),
+        Mistake("flattened", edit("reshape(groups.shape[0], -1)", "flatten()"),
             cause="All the axes became one.",
             cure="Keep the first axis: `groups.reshape(groups.shape[0], -1)`.",
-            see="the shape (12,) where (2, 6) is expected",
-        ),
-        Mistake(
-            "shape of the toy built in",
-            edit("groups.shape[0], -1", "4, 8"),
+            see="the shape (12,) where (2, 6) is expected"),
+        Mistake("shape of the toy built in", edit("groups.shape[0], -1", "4, 8"),
             cause="The shape (4, 8) of the toy stands in your code, and other matrices do not fit it.",
             cure="Take the number of rows from `groups.shape[0]`.",
-            see="an error that something cannot be reshaped into (4, 8)",
-        ),
+            see="an error that something cannot be reshaped into (4, 8)"),
     ),
 )

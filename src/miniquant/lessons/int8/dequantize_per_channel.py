@@ -1,7 +1,5 @@
 """The weights that the integers of rows stand for."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -35,51 +33,29 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Bring the weights back: every integer times the scale of its row, in float32.",
-    minutes=5,
-    difficulty="core",
-    reference=dequantize_per_channel,
-    oracle=oracle,
-    cases=cases,
+    reference=dequantize_per_channel, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         "The same `scale[:, None]` as before lines the scales up with the rows.",
         "Convert the integers with `q.astype(np.float32)` before you multiply, so that the product is float32 too.",
     ),
     why="this line is all that a program needs to read your weights, in any language.",
     mistakes=(
-        Mistake(
-            "scales along the columns",
-            edit("[:, None]", ""),
+        Mistake("scales along the columns", edit("[:, None]", ""),
             cause="q * scale pairs the scales with the columns, silently if the matrix is square.",
-            cure="Multiply by `scale[:, None]`.",
-            see="20.0 where 2.0 is expected in the first row",
-        ),
-        Mistake(
-            "multiplied in float16",
-            edit("q.astype(np.float32) * scale", "q * scale.astype(np.float16)"),
+            cure="Multiply by `scale[:, None]`.", see="20.0 where 2.0 is expected in the first row"),
+        Mistake("multiplied in float16", edit("q.astype(np.float32) * scale", "q * scale.astype(np.float16)"),
             cause="int8 times float16 is float16 in numpy, and the product loses digits that the scale did not have to lose.",
             cure="Multiply in float32: `q.astype(np.float32) * scale[:, None]`.",
-            see="the dtype float16 where float32 is expected",
-        ),
-        Mistake(
-            "multiplied in float64",
-            edit("np.float32", "float"),
+            see="the dtype float16 where float32 is expected"),
+        Mistake("multiplied in float64", edit("np.float32", "float"),
             cause="`astype(float)` makes float64, twice the memory, and a file or a model would have to round it again.",
-            cure="Say `np.float32`.",
-            see="the dtype float64 where float32 is expected",
-        ),
-        Mistake(
-            "cast back to int8",
+            cure="Say `np.float32`.", see="the dtype float64 where float32 is expected"),
+        Mistake("cast back to int8",
             edit("q.astype(np.float32) * scale[:, None]", "(q * scale[:, None]).astype(np.int8)"),
             cause="The weights are fractions again; as integers they are mostly 0.",
-            cure="Leave the product in float32.",
-            see="the dtype int8 where float32 is expected",
-        ),
-        Mistake(
-            "divided instead of multiplied",
-            edit(" * ", " / "),
+            cure="Leave the product in float32.", see="the dtype int8 where float32 is expected"),
+        Mistake("divided instead of multiplied", edit(" * ", " / "),
             cause="Quantizing divides by the scale; the way back multiplies.",
-            cure="Write `*`.",
-            see="numbers far too large for small scales",
-        ),
+            cure="Write `*`.", see="numbers far too large for small scales"),
     ),
 )

@@ -1,7 +1,5 @@
 """Integers, each row measured with its own scale."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -40,79 +38,45 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Divide every row by its own scale, and round, clip and cast the quotients in the one order that is safe.",
-    minutes=10,
-    difficulty="core",
-    reference=quantize_per_channel,
-    oracle=oracle,
-    cases=cases,
+    reference=quantize_per_channel, oracle=oracle, cases=cases, minutes=10, difficulty="core",
     hints=(
         "numpy lines shapes up from the right: (out, in) / (out,) would pair scales with columns. `scale[:, None]` has the shape (out, 1).",
         "Make the divisor first, infinite where the scale is zero; then `np.rint(w / divisor)`, then `.clip(-127, 127)`, and `.astype(np.int8)` last.",
     ),
     why="clipping before the cast means that a weight which is too long is stored a little short; the other way round, it could change its sign.",
     mistakes=(
-        Mistake(
-            "scales along the columns",
-            edit("[:, None]", ""),
+        Mistake("scales along the columns", edit("[:, None]", ""),
             cause="w / scale pairs the scales with the columns, silently if the matrix is square.",
             cure="Divide by `scale[:, None]`, of shape (out, 1).",
-            see="a broadcasting error for (3, 2) and wrong numbers for (2, 2)",
-        ),
-        Mistake(
-            "truncated",
-            edit("np.rint", ""),
+            see="a broadcasting error for (3, 2) and wrong numbers for (2, 2)"),
+        Mistake("truncated", edit("np.rint", ""),
             cause="The cast to int8 cuts the fraction off.",
-            cure="Call `np.rint` before it.",
-            see="0 where 1 is expected for 0.75",
-        ),
-        Mistake(
-            "rounded down",
-            edit("np.rint(w / divisor)", "(w // divisor)"),
+            cure="Call `np.rint` before it.", see="0 where 1 is expected for 0.75"),
+        Mistake("rounded down", edit("np.rint(w / divisor)", "(w // divisor)"),
             cause="`//` and `np.floor` round towards minus infinity, so every negative weight grows.",
-            cure="Divide with `/` and call `np.rint`.",
-            see="-1 where 0 is expected for -0.3",
-        ),
-        Mistake(
-            "half rounded up",
-            edit("np.rint(w / divisor)", "np.floor(w / divisor + 0.5)"),
+            cure="Divide with `/` and call `np.rint`.", see="-1 where 0 is expected for -0.3"),
+        Mistake("half rounded up", edit("np.rint(w / divisor)", "np.floor(w / divisor + 0.5)"),
             cause="`floor(x + 0.5)` sends every tie upwards.",
-            cure="Use `np.rint`, which sends ties to the even neighbour.",
-            see="1 where 0 is expected for 0.5",
-        ),
-        Mistake(
-            "never clipped",
-            edit(".clip(-127, 127)", ".astype(np.int64)"),
+            cure="Use `np.rint`, which sends ties to the even neighbour.", see="1 where 0 is expected for 0.5"),
+        Mistake("never clipped", edit(".clip(-127, 127)", ".astype(np.int64)"),
             cause="A weight may be longer than 127 steps, and an int8 that is given 128 wraps around to -128.",
             cure="Put `.clip(-127, 127)` before the cast.",
-            see="-128 where 127 is expected for 128 steps, and -56 for 200",
-        ),
-        Mistake(
-            "cast before clipping",
+            see="-128 where 127 is expected for 128 steps, and -56 for 200"),
+        Mistake("cast before clipping",
             edit(".clip(-127, 127).astype(np.int8)", ".astype(np.int64).astype(np.int8).clip(-127, 127)"),
             cause="An int8 that is given 200 wraps around to -56, and clipping comes too late to see it.",
             cure="Clip to [-127, 127] first and cast last.",
-            see="-127 where 127 is expected for 128 steps, and -56 for 200",
-        ),
-        Mistake(
-            "clipped to -128",
-            edit("-127", "-128"),
+            see="-127 where 127 is expected for 128 steps, and -56 for 200"),
+        Mistake("clipped to -128", edit("-127", "-128"),
             cause="[-128, 127] is what an int8 holds; a symmetric range leaves -128 unused, so that w and -w get opposite integers.",
-            cure="Clip to [-127, 127].",
-            see="-128 where -127 is expected",
-        ),
-        Mistake(
-            "divided by zero",
-            edit("np.where(scale == 0, np.float32(np.inf), scale)", "scale"),
+            cure="Clip to [-127, 127].", see="-128 where -127 is expected"),
+        Mistake("divided by zero", edit("np.where(scale == 0, np.float32(np.inf), scale)", "scale"),
             cause="A row of zeros, or of weights too small for float16, has the scale 0, and dividing by it gives infinity or NaN.",
             cure="Use `np.where(scale == 0, np.float32(np.inf), scale)` as the divisor: anything over infinity is 0.",
-            see="127 where 0 is expected for weights near 1e-9, or a warning about a division",
-        ),
-        Mistake(
-            "weights changed in place",
+            see="127 where 0 is expected for weights near 1e-9, or a warning about a division"),
+        Mistake("weights changed in place",
             edit("return np.rint(w / divisor)", "w /= divisor\n    return np.rint(w)"),
             cause="`w /= …` overwrites the caller's weights with the quotients.",
-            cure="Write `w / …`, which makes a new array.",
-            see="a check that says your argument changed",
-        ),
+            cure="Write `w / …`, which makes a new array.", see="a check that says your argument changed"),
     ),
 )

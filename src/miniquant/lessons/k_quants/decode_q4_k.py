@@ -1,7 +1,5 @@
 """Super-blocks of Q4_K as weights."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -69,102 +67,52 @@ _TWO_RUNS = next(m.wrong for m in UNPACK_K_SCALES.mistakes if m.name == "two run
 
 EXERCISE = Exercise(
     goal="Turn super-blocks of Q4_K into weights: d × scale × q - dmin × minimum, by the sub-block.",
-    minutes=8,
-    difficulty="core",
-    reference=decode_q4_k,
-    oracle=oracle,
-    cases=cases,
-    tolerance=2e-6,
+    reference=decode_q4_k, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=2e-6,
     hints=(
-        "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. The scales are one a row of the "
-        "nibbles: `scales[:, None]` has shape (8, 1).",
-        "For one super-block: `w = np.float32(d) * scales[:, None] * q - np.float32(dmin) * mins[:, None]`, then "
-        "`w.ravel()`; `np.stack` the rows of all super-blocks.",
+        "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. The scales are one a row of the nibbles: `scales[:, None]` has shape (8, 1).",
+        "For one super-block: `w = np.float32(d) * scales[:, None] * q - np.float32(dmin) * mins[:, None]`, then `w.ravel()`; `np.stack` the rows of all super-blocks.",
     ),
     why="this reads the most common type of the models that people run at home.",
     mistakes=(
-        Mistake(
-            "the document's formula",
+        Mistake("the document's formula",
             edit("steps * k_nibbles(qs) - lows", "steps * (k_nibbles(qs) - np.float32(8)) + lows"),
             cause="(q - 8) × d × scale + dmin × minimum: the 8 belongs to Q4_0, and the minimum is subtracted.",
-            cure="Write d × scale × q - dmin × minimum.",
-            see="weights of about the right size, and wrong everywhere",
-        ),
-        Mistake(
-            "the minimum added",
-            edit("k_nibbles(qs) - lows", "k_nibbles(qs) + lows"),
+            cure="Write d × scale × q - dmin × minimum.", see="weights of about the right size, and wrong everywhere"),
+        Mistake("the minimum added", edit("k_nibbles(qs) - lows", "k_nibbles(qs) + lows"),
             cause="dmin × minimum is stored as a positive number, and it lies below zero.",
-            cure="Subtract it.",
-            see="right where the minimum is 0, no negative weight anywhere",
-        ),
-        Mistake(
-            "8 subtracted",
-            edit("steps * k_nibbles(qs)", "steps * (k_nibbles(qs) - np.float32(8))"),
+            cure="Subtract it.", see="right where the minimum is 0, no negative weight anywhere"),
+        Mistake("8 subtracted", edit("steps * k_nibbles(qs)", "steps * (k_nibbles(qs) - np.float32(8))"),
             cause="q goes from 0 to 15 here; its zero is the minimum's work.",
-            cure="Subtract nothing from q.",
-            see="every weight too small by 8 steps",
-        ),
-        Mistake(
-            "the minimum without dmin",
-            edit("np.float32(dmin) * mins", "mins"),
+            cure="Subtract nothing from q.", see="every weight too small by 8 steps"),
+        Mistake("the minimum without dmin", edit("np.float32(dmin) * mins", "mins"),
             cause="The minimum is a small integer, and dmin says what one of it is worth.",
-            cure="Multiply it by dmin.",
-            see="weights around -20",
-        ),
-        Mistake(
-            "the scale without d",
-            edit("np.float32(d) * scales", "scales"),
+            cure="Multiply it by dmin.", see="weights around -20"),
+        Mistake("the scale without d", edit("np.float32(d) * scales", "scales"),
             cause="The scale is a small integer, and d says what one of it is worth.",
-            cure="Multiply it by d.",
-            see="weights in the hundreds",
-        ),
-        Mistake(
-            "d without the scale",
-            edit("np.float32(d) * scales[:, None].astype(np.float32)", "np.float32(d)"),
+            cure="Multiply it by d.", see="weights in the hundreds"),
+        Mistake("d without the scale", edit("np.float32(d) * scales[:, None].astype(np.float32)", "np.float32(d)"),
             cause="Every sub-block has a scale of its own, and you used d alone.",
-            cure="Multiply d by the sub-block's scale.",
-            see="right where the scale is 1",
-        ),
-        Mistake(
-            "no minimum",
-            edit("steps * k_nibbles(qs) - lows", "steps * k_nibbles(qs)"),
+            cure="Multiply d by the sub-block's scale.", see="right where the scale is 1"),
+        Mistake("no minimum", edit("steps * k_nibbles(qs) - lows", "steps * k_nibbles(qs)"),
             cause="The mins were unpacked and not used.",
-            cure="Subtract dmin × minimum.",
-            see="right where the minimum is 0, no negative weight anywhere else",
-        ),
-        Mistake(
-            "the minimum inside",
-            edit("steps * k_nibbles(qs) - lows", "steps * (k_nibbles(qs) - lows)"),
+            cure="Subtract dmin × minimum.", see="right where the minimum is 0, no negative weight anywhere else"),
+        Mistake("the minimum inside", edit("steps * k_nibbles(qs) - lows", "steps * (k_nibbles(qs) - lows)"),
             cause="The minimum was subtracted from q, before the scale.",
-            cure="Subtract dmin × minimum from d × scale × q.",
-            see="right where the minimum is 0",
-        ),
-        Mistake(
-            "the document's scales",
-            edit("unpack_k_scales(packed)", "_TWO_RUNS(packed)"),
+            cure="Subtract dmin × minimum from d × scale × q.", see="right where the minimum is 0"),
+        Mistake("the document's scales", edit("unpack_k_scales(packed)", "_TWO_RUNS(packed)"),
             cause="The scales were read as two runs of six bytes.",
             cure="Use your `unpack_k_scales`.",
-            see="nearly every weight wrong, but in the right order within a sub-block",
-        ),
-        Mistake(
-            "the document's nibbles",
+            see="nearly every weight wrong, but in the right order within a sub-block"),
+        Mistake("the document's nibbles",
             edit("k_nibbles(qs)", "np.stack([qs & 15, qs >> 4], axis=1).reshape(8, 32)"),
             cause="Byte i was taken for weights 2i and 2i + 1.",
-            cure="Use your `k_nibbles`.",
-            see="the right numbers in the wrong places, where the scales are equal",
-        ),
-        Mistake(
-            "scales in turn",
-            edit("scales[:, None]", "np.tile(scales, 32).reshape(8, 32)").edit(
+            cure="Use your `k_nibbles`.", see="the right numbers in the wrong places, where the scales are equal"),
+        Mistake("scales in turn", edit("scales[:, None]", "np.tile(scales, 32).reshape(8, 32)").edit(
                 "mins[:, None]", "np.tile(mins, 32).reshape(8, 32)"
             ),
             cause="Weight i took scale i % 8, and a sub-block is 32 neighbours.",
-            cure="Repeat each scale 32 times, or use `scales[:, None]`.",
-            see="right where all scales are equal",
-        ),
-        Mistake(
-            "computed in float16",
-            edit(
+            cure="Repeat each scale 32 times, or use `scales[:, None]`.", see="right where all scales are equal"),
+        Mistake("computed in float16", edit(
                 "np.float32(d) * scales[:, None].astype(np.float32)",
                 "np.float16(d) * scales[:, None].astype(np.float16)",
             ).edit(
@@ -172,22 +120,14 @@ EXERCISE = Exercise(
                 "np.float16(dmin) * mins[:, None].astype(np.float16)",
             ),
             cause="d was left a float16, and the products with it.",
-            cure="Convert d and dmin to float32 first.",
-            see="right to three digits",
-        ),
-        Mistake(
-            "multiplied in uint8",
+            cure="Convert d and dmin to float32 first.", see="right to three digits"),
+        Mistake("multiplied in uint8",
             edit("steps * k_nibbles(qs)", "np.float32(d) * (scales[:, None] * k_nibbles(qs))"),
             cause="scale × q was computed first, in uint8, where 63 × 15 does not fit and wraps around in silence.",
             cure="Convert the scales to float32, or multiply them by d first.",
-            see="right where the scales are small, much too small elsewhere",
-        ),
-        Mistake(
-            "the first super-block alone",
-            edit("range(0, len(raw), 144)", "range(0, 144, 144)"),
+            see="right where the scales are small, much too small elsewhere"),
+        Mistake("the first super-block alone", edit("range(0, len(raw), 144)", "range(0, 144, 144)"),
             cause="Only the first 144 bytes were decoded.",
-            cure="Go on in steps of 144 bytes, to the end of raw.",
-            see="(1, 256) where (2, 256) is expected",
-        ),
+            cure="Go on in steps of 144 bytes, to the end of raw.", see="(1, 256) where (2, 256) is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """What a super-block costs."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared import observed
 
@@ -50,74 +48,36 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Count the bits that a weight of a super-block takes, its share of the scales included.",
-    minutes=4,
-    difficulty="warm-up",
-    reference=k_bits,
-    oracle=oracle,
-    cases=cases,
-    observe=observed.values,
+    reference=k_bits, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", observe=observed.values,
     hints=(
         "Count the bits of the whole super-block, 256 weights, then divide by 256.",
-        "There are `256 // sub_block` sub-blocks, each with one scale, and with one minimum if there are any; the "
-        "floats take 16 bits each.",
+        "There are `256 // sub_block` sub-blocks, each with one scale, and with one minimum if there are any; the floats take 16 bits each.",
     ),
     why="a super-block spends its bits twice: on the weights, and on 6-bit scales that would cost 16 bits in Q4_0.",
     mistakes=(
-        Mistake(
-            "only the integers",
-            edit("return bits / 256", "return float(q_bits)"),
+        Mistake("only the integers", edit("return bits / 256", "return float(q_bits)"),
             cause="The scales take room too.",
-            cure="Add the bits of the scales, of the mins and of the floats.",
-            see="4 for Q4_K",
-        ),
-        Mistake(
-            "the floats forgotten",
-            edit(" + 16 * floats", ""),
+            cure="Add the bits of the scales, of the mins and of the floats.", see="4 for Q4_K"),
+        Mistake("the floats forgotten", edit(" + 16 * floats", ""),
             cause="The float16 numbers at the head of the super-block are missing.",
-            cure="Add 16 bits for each of them, shared by 256 weights.",
-            see="4.375 for Q4_K",
-        ),
-        Mistake(
-            "the mins forgotten",
-            omit("if mins"),
+            cure="Add 16 bits for each of them, shared by 256 weights.", see="4.375 for Q4_K"),
+        Mistake("the mins forgotten", omit("if mins"),
             cause="Where there are mins, every sub-block has one beside its scale.",
-            cure="Count `scale_bits` twice if `mins` is true.",
-            see="right for Q6_K, too few for Q4_K",
-        ),
-        Mistake(
-            "float32 at the head",
-            edit("16 * floats", "32 * floats"),
+            cure="Count `scale_bits` twice if `mins` is true.", see="right for Q6_K, too few for Q4_K"),
+        Mistake("float32 at the head", edit("16 * floats", "32 * floats"),
             cause="d and dmin were counted with 32 bits, and they are float16.",
-            cure="Count 16 bits for each.",
-            see="4.625 for Q4_K",
-        ),
-        Mistake(
-            "one scale for the super-block",
-            edit("sub_blocks = 256 // sub_block", "sub_blocks = 1"),
+            cure="Count 16 bits for each.", see="4.625 for Q4_K"),
+        Mistake("one scale for the super-block", edit("sub_blocks = 256 // sub_block", "sub_blocks = 1"),
             cause="The small scale was counted once, and every sub-block has its own.",
-            cure="Multiply its bits by `256 // sub_block`.",
-            see="a little more than 4.1 for Q4_K",
-        ),
-        Mistake(
-            "a scale for every weight",
-            edit("256 // sub_block", "256"),
+            cure="Multiply its bits by `256 // sub_block`.", see="a little more than 4.1 for Q4_K"),
+        Mistake("a scale for every weight", edit("256 // sub_block", "256"),
             cause="The scale's bits were added to every weight, and a sub-block of weights shares them.",
-            cure="Divide them by `sub_block`.",
-            see="more than 16 for Q4_K",
-        ),
-        Mistake(
-            "bytes instead of bits",
-            edit("bits / 256", "bits / 256 / 8"),
+            cure="Divide them by `sub_block`.", see="more than 16 for Q4_K"),
+        Mistake("bytes instead of bits", edit("bits / 256", "bits / 256 / 8"),
             cause="That is how many bytes a weight takes.",
-            cure="Multiply by 8.",
-            see="less than 1",
-        ),
-        Mistake(
-            "bits of the whole super-block",
-            edit("bits / 256", "float(bits)"),
+            cure="Multiply by 8.", see="less than 1"),
+        Mistake("bits of the whole super-block", edit("bits / 256", "float(bits)"),
             cause="That is what all 256 weights take together.",
-            cure="Divide by 256.",
-            see="1152 for Q4_K",
-        ),
+            cure="Divide by 256.", see="1152 for Q4_K"),
     ),
 )

@@ -1,7 +1,5 @@
 """The 256 integers of a super-block of Q4_K."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit
@@ -34,67 +32,36 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Take the 256 integers out of 128 bytes, one row for each sub-block.",
-    minutes=5,
-    difficulty="core",
-    reference=k_nibbles,
-    oracle=oracle,
-    cases=cases,
+    reference=k_nibbles, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "Cut the bytes into four runs of 32: `runs = qs.reshape(4, 32)`. The low nibbles of run 0 are sub-block 0, "
-        "its high nibbles sub-block 1.",
+        "Cut the bytes into four runs of 32: `runs = qs.reshape(4, 32)`. The low nibbles of run 0 are sub-block 0, its high nibbles sub-block 1.",
         "`np.stack([runs & 15, runs >> 4], axis=1)` has shape (4, 2, 32); reshape it to (8, 32).",
     ),
     why="32 bytes are loaded at once, masked once and shifted once: two sub-blocks without moving a byte.",
     mistakes=(
-        Mistake(
-            "neighbours in one byte",
-            body("return np.stack([qs & 15, qs >> 4], axis=1).reshape(8, 32)"),
-            cause="Byte i was taken for weights 2i and 2i + 1, as the document has it; the weights of a byte lie 32 "
-            "apart.",
+        Mistake("neighbours in one byte", body("return np.stack([qs & 15, qs >> 4], axis=1).reshape(8, 32)"),
+            cause="Byte i was taken for weights 2i and 2i + 1, as the document has it; the weights of a byte lie 32 apart.",
             cure="Take runs of 32 bytes: low nibbles one sub-block, high nibbles the next.",
-            see="the right numbers in another order: in row 0 the nibbles of 16 bytes",
-        ),
-        Mistake(
-            "halves of 16 bytes",
-            edit("reshape(4, 32)", "reshape(8, 16)"),
+            see="the right numbers in another order: in row 0 the nibbles of 16 bytes"),
+        Mistake("halves of 16 bytes", edit("reshape(4, 32)", "reshape(8, 16)"),
             cause="That is Q4_0's rule, 16 low nibbles and then 16 high ones.",
-            cure="A run of Q4_K has 32 bytes.",
-            see="the first half of row 0 right, the second half from high nibbles",
-        ),
-        Mistake(
-            "all low nibbles first",
-            edit("reshape(4, 32)", "reshape(1, 128)"),
+            cure="A run of Q4_K has 32 bytes.", see="the first half of row 0 right, the second half from high nibbles"),
+        Mistake("all low nibbles first", edit("reshape(4, 32)", "reshape(1, 128)"),
             cause="The low nibbles of all 128 bytes came before the first high one.",
             cure="Go run by run: 32 low ones, 32 high ones, then the next run.",
-            see="row 0 right, row 1 from the next run",
-        ),
-        Mistake(
-            "halves of 64 bytes",
-            edit("reshape(4, 32)", "reshape(2, 64)"),
+            see="row 0 right, row 1 from the next run"),
+        Mistake("halves of 64 bytes", edit("reshape(4, 32)", "reshape(2, 64)"),
             cause="The runs were 64 bytes long, as those of Q6_K's ql are.",
             cure="A run of Q4_K has 32 bytes.",
-            see="row 0 right, row 1 from the next run, row 2 from the high nibbles of the first",
-        ),
-        Mistake(
-            "high nibbles first",
-            edit("[runs & 15, runs >> 4]", "[runs >> 4, runs & 15]"),
+            see="row 0 right, row 1 from the next run, row 2 from the high nibbles of the first"),
+        Mistake("high nibbles first", edit("[runs & 15, runs >> 4]", "[runs >> 4, runs & 15]"),
             cause="The high nibbles came first.",
-            cure="Put the low ones in front.",
-            see="each pair of rows exchanged",
-        ),
-        Mistake(
-            "no mask",
-            edit("runs & 15", "runs"),
+            cure="Put the low ones in front.", see="each pair of rows exchanged"),
+        Mistake("no mask", edit("runs & 15", "runs"),
             cause="The low nibble still has the high one above it.",
-            cure="Mask with 15.",
-            see="numbers above 15 in the even rows",
-        ),
-        Mistake(
-            "rows and columns exchanged",
-            edit(".reshape(8, 32)", ".reshape(32, 8).T.copy()"),
+            cure="Mask with 15.", see="numbers above 15 in the even rows"),
+        Mistake("rows and columns exchanged", edit(".reshape(8, 32)", ".reshape(32, 8).T.copy()"),
             cause="The 256 integers were laid out down the columns.",
-            cure="Reshape to (8, 32) without a transpose.",
-            see="the right numbers, eight apart",
-        ),
+            cure="Reshape to (8, 32) without a transpose.", see="the right numbers, eight apart"),
     ),
 )

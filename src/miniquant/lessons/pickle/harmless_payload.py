@@ -1,7 +1,5 @@
 """A pickle that calls print when it is loaded."""
 
-from __future__ import annotations
-
 import io
 import pickle
 
@@ -81,66 +79,36 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Build a pickle that calls `print` with a message at the moment when it is loaded.",
-    minutes=8,
-    difficulty="core",
-    reference=harmless_payload,
-    oracle=oracle,
-    cases=cases,
-    observe=watched_load,
+    reference=harmless_payload, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=watched_load,
     hints=(
         "An object tells pickle how it is to be rebuilt by its method `__reduce__`, returning a pair: what to call, and a tuple of arguments. Nothing demands that it be a class of yours.",
         "A class whose `__reduce__` returns `(print, (message,))`; then `pickle.dumps` of one object of it.",
     ),
     why="you have just written malware, but for the choice of the function.",
     mistakes=(
-        Mistake(
-            "printed while it is built",
-            edit("Payload(), 4", "print(message)"),
+        Mistake("printed while it is built", edit("Payload(), 4", "print(message)"),
             cause="`print(message)` runs at once, and what goes into the pickle is the None that it returns.",
             cure="Hand over the function and its arguments apart from each other: `(print, (message,))`.",
-            see="the message on the screen before anything is loaded",
-        ),
-        Mistake(
-            "only the message",
-            edit("Payload()", "message"),
+            see="the message on the screen before anything is loaded"),
+        Mistake("only the message", edit("Payload()", "message"),
             cause="This is a pickle of a text, and loading it calls nothing.",
             cure="Pickle an object whose `__reduce__` asks for a call.",
-            see="no call at all, and the text as the result",
-        ),
-        Mistake(
-            "the function without a call",
-            edit("Payload()", "print"),
+            see="no call at all, and the text as the result"),
+        Mistake("the function without a call", edit("Payload()", "print"),
             cause="The pickle imports `print` and returns it, and nobody calls it.",
-            cure="Return `(print, (message,))` from `__reduce__`.",
-            see="no call, and builtins.print as the result",
-        ),
-        Mistake(
-            "a pair instead of a call",
-            edit("Payload()", "(print, (message,))"),
+            cure="Return `(print, (message,))` from `__reduce__`.", see="no call, and builtins.print as the result"),
+        Mistake("a pair instead of a call", edit("Payload()", "(print, (message,))"),
             cause="The pair itself was pickled, as data. It becomes a call only if `__reduce__` returns it.",
             cure="Put it into the `__reduce__` of a class, and pickle an object of that class.",
-            see="no call, and the pair as the result",
-        ),
-        Mistake(
-            "arguments that are no tuple",
-            edit("(message,)", "(message)"),
+            see="no call, and the pair as the result"),
+        Mistake("arguments that are no tuple", edit("(message,)", "(message)"),
             cause="`(message)` is just the message; a tuple of one item has a comma in it.",
-            cure="Write `(message,)`.",
-            see="a PicklingError about a tuple",
-        ),
-        Mistake(
-            "a letter each",
-            edit("(message,)", "tuple(message)"),
+            cure="Write `(message,)`.", see="a PicklingError about a tuple"),
+        Mistake("a letter each", edit("(message,)", "tuple(message)"),
             cause="`tuple(message)` takes the message apart, and print gets a letter for each argument.",
-            cure="Write `(message,)`.",
-            see="a call with many short arguments",
-        ),
-        Mistake(
-            "eval",
-            edit("print, (message,)", 'eval, (f"print({message!r})",)'),
+            cure="Write `(message,)`.", see="a call with many short arguments"),
+        Mistake("eval", edit("print, (message,)", 'eval, (f"print({message!r})",)'),
             cause="It works, and it runs Python source where a single call was asked for.",
-            cure="Name `print` itself.",
-            see="a call of builtins.eval",
-        ),
+            cure="Name `print` itself.", see="a call of builtins.eval"),
     ),
 )

@@ -1,7 +1,5 @@
 """Which names a pickle asks for."""
 
-from __future__ import annotations
-
 import pickle
 from collections import OrderedDict
 
@@ -61,78 +59,50 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="List every name that a pickle would import, with the byte at which it asks for it.",
-    minutes=12,
-    difficulty="stretch",
-    reference=imports_of,
-    oracle=oracle,
-    cases=cases,
+    reference=imports_of, oracle=oracle, cases=cases, minutes=12, difficulty="stretch",
     hints=(
         "Six opcodes import. GLOBAL and INST carry (module, name) as their argument; STACK_GLOBAL takes module and name from the top of the stack; EXT1, EXT2 and EXT4 carry a number that was registered somewhere.",
         "For STACK_GLOBAL: `module, name = stack[-2:]`, and `None` becomes `'?'`. For the EXT opcodes the module is `'copyreg extension'` and the name `str(argument)`. Let no case fall through.",
     ),
     why="what a scanner does not see, it declares harmless.",
     mistakes=(
-        Mistake(
-            "only GLOBAL",
+        Mistake("only GLOBAL",
             body('return [(offset, *argument) for offset, opcode, argument, _ in operations if opcode == "GLOBAL"]'),
             cause="GLOBAL is how old pickles import; since protocol 4 Python writes STACK_GLOBAL.",
             cure="Handle STACK_GLOBAL, INST and the three EXT opcodes as well.",
-            see="nothing found in a pickle of protocol 4",
-        ),
-        Mistake(
-            "INST missed",
-            edit('("GLOBAL", "INST")', '("GLOBAL",)'),
+            see="nothing found in a pickle of protocol 4"),
+        Mistake("INST missed", edit('("GLOBAL", "INST")', '("GLOBAL",)'),
             cause="INST imports a class and calls it at once; Python no longer writes it, and still reads it.",
-            cure="Treat INST like GLOBAL.",
-            see="nothing found in `(…ibuiltins`",
-        ),
-        Mistake(
-            "extensions missed",
-            edit(
+            cure="Treat INST like GLOBAL.", see="nothing found in `(…ibuiltins`"),
+        Mistake("extensions missed", edit(
                 '        elif opcode in ("EXT1", "EXT2", "EXT4"):\n            module, name = "copyreg extension", str(argument)\n',
                 "",
             ),
             cause="EXT1, EXT2 and EXT4 import what their number is registered for.",
             cure="Report them, with `copyreg extension` for the module and the number for the name.",
-            see="nothing found where a number stands for a class",
-        ),
-        Mistake(
-            "the last two texts pushed",
-            edit("found = []", "found, texts = [], []")
+            see="nothing found where a number stands for a class"),
+        Mistake("the last two texts pushed", edit("found = []", "found, texts = [], []")
             .edit(
                 '        if opcode in ("GLOBAL"',
                 '        if "UNICODE" in opcode:\n            texts.append(argument)\n        if opcode in ("GLOBAL"',
             )
             .edit("stack[-2:]", "texts[-2:]"),
             cause="You took the two texts that were pushed last, and these need not be the two on top: the memo brings back old ones, and POP drops new ones.",
-            cure="Look at `stack[-2:]`.",
-            see="a harmless name where builtins print is expected",
-        ),
-        Mistake(
-            "module and name exchanged",
-            edit("module, name = (text", "name, module = (text"),
+            cure="Look at `stack[-2:]`.", see="a harmless name where builtins print is expected"),
+        Mistake("module and name exchanged", edit("module, name = (text", "name, module = (text"),
             cause="The name lies on top, above the module.",
-            cure="`module, name = stack[-2:]`.",
-            see="('print', 'builtins') where ('builtins', 'print') is expected",
-        ),
-        Mistake(
-            "computed names dropped",
-            edit(
+            cure="`module, name = stack[-2:]`.", see="('print', 'builtins') where ('builtins', 'print') is expected"),
+        Mistake("computed names dropped", edit(
                 '(text if text is not None else "?" for text in stack[-2:])',
                 "stack[-2:]\n            if None in (module, name):\n                continue",
             ),
             cause="A name that is no plain text was left out, and that is the most suspicious of all.",
             cure="Report it as `'?'`, so that no list can have it.",
-            see="one import too few where a name is the result of a call",
-        ),
-        Mistake(
-            "calls in place of imports",
-            body(
+            see="one import too few where a name is the result of a call"),
+        Mistake("calls in place of imports", body(
                 'return [(offset, "call", opcode) for offset, opcode, _, _ in operations if opcode in ("REDUCE", "OBJ")]'
             ),
             cause="These are the calls; what is called was imported by an opcode before.",
-            cure="Report the opcodes that import.",
-            see="the word call where a module is expected",
-        ),
+            cure="Report the opcodes that import.", see="the word call where a module is expected"),
     ),
 )

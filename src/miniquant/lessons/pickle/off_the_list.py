@@ -1,7 +1,5 @@
 """Which imports are not on an allow-list."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 
 
@@ -46,75 +44,43 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say which imports are not on an allow-list of (module, name) pairs.",
-    minutes=4,
-    difficulty="warm-up",
-    reference=off_the_list,
-    oracle=oracle,
-    cases=cases,
+    reference=off_the_list, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "An import passes if its module and its name stand on the list together, letter for letter.",
         "`[entry for entry in found if (entry[1], entry[2]) not in allowed]`.",
     ),
     why="an allow-list fails safe: what nobody thought of is refused.",
     mistakes=(
-        Mistake(
-            "the module alone compared",
+        Mistake("the module alone compared",
             edit("(module, name) not in allowed", "module not in {m for m, _ in allowed}"),
             cause="Whatever lies in a listed module passes, and a module holds all that it imports, too.",
-            cure="Compare the pair.",
-            see="torch._utils.warnings let through",
-        ),
-        Mistake(
-            "the name alone compared",
+            cure="Compare the pair.", see="torch._utils.warnings let through"),
+        Mistake("the name alone compared",
             edit("(module, name) not in allowed", "name not in {n for _, n in allowed}"),
             cause="A listed name passes from any module, from the attacker's own too.",
-            cure="Compare the pair.",
-            see="mycollections.OrderedDict let through",
-        ),
-        Mistake(
-            "the beginning compared",
-            edit(
+            cure="Compare the pair.", see="mycollections.OrderedDict let through"),
+        Mistake("the beginning compared", edit(
                 "(module, name) not in allowed",
                 'not any(f"{module}.{name}".startswith(f"{m}.{n}") for m, n in allowed)',
             ),
             cause="A name that begins like a listed one passes; since protocol 4 a dot in a name means an attribute.",
-            cure="Compare the whole pair.",
-            see="_rebuild_tensor_v2.__globals__ let through",
-        ),
-        Mistake(
-            "module and name joined",
+            cure="Compare the whole pair.", see="_rebuild_tensor_v2.__globals__ let through"),
+        Mistake("module and name joined",
             edit("(module, name) not in allowed", 'f"{module}.{name}" not in {f"{m}.{n}" for m, n in allowed}'),
             cause="Joined with a dot, different pairs become the same text.",
-            cure="Compare pairs; they need no joining.",
-            see="the module torch with a dotted name let through",
-        ),
-        Mistake(
-            "a list of what is bad",
+            cure="Compare pairs; they need no joining.", see="the module torch with a dotted name let through"),
+        Mistake("a list of what is bad",
             edit("(module, name) not in allowed", 'module in ("os", "posix", "nt", "subprocess", "builtins")'),
             cause="This names a few bad modules and lets the rest through.",
-            cure="Report what is not in `allowed`.",
-            see="an extension code let through",
-        ),
-        Mistake(
-            "unknown names let through",
-            edit("if (module", 'if "?" not in (module, name) and (module'),
+            cure="Report what is not in `allowed`.", see="an extension code let through"),
+        Mistake("unknown names let through", edit("if (module", 'if "?" not in (module, name) and (module'),
             cause="A name that cannot be known was let through.",
-            cure="Treat `?` like any other name: it is not on the list.",
-            see="('?', '?') let through",
-        ),
-        Mistake(
-            "only the first",
-            edit("allowed]", "allowed][:1]"),
+            cure="Treat `?` like any other name: it is not on the list.", see="('?', '?') let through"),
+        Mistake("only the first", edit("allowed]", "allowed][:1]"),
             cause="The search stopped at the first one.",
-            cure="Report all of them.",
-            see="one entry where several are expected",
-        ),
-        Mistake(
-            "what is allowed in place of what is not",
-            edit("not in", "in"),
+            cure="Report all of them.", see="one entry where several are expected"),
+        Mistake("what is allowed in place of what is not", edit("not in", "in"),
             cause="The imports on the list were returned.",
-            cure="Return those that are not on it.",
-            see="the harmless ones reported",
-        ),
+            cure="Return those that are not on it.", see="the harmless ones reported"),
     ),
 )

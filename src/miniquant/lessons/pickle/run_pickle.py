@@ -1,7 +1,5 @@
 """The machine that runs a pickle, for opcodes that make data and no others."""
 
-from __future__ import annotations
-
 import pickle
 import pickletools
 import struct
@@ -105,86 +103,45 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write the machine that runs a pickle, for the fourteen opcodes that make plain data.",
-    minutes=15,
-    difficulty="core",
-    reference=run_pickle,
-    oracle=oracle,
-    cases=cases,
+    reference=run_pickle, oracle=oracle, cases=cases, minutes=15, difficulty="core",
     hints=(
         "Keep two things: a list for the stack and a dict for the memo. Most opcodes are one line each. For APPENDS and SETITEMS find the last mark, take what lies above it, and remove both.",
         "`items = stack[at + 1:]`, then `del stack[at:]`, then `stack[-1].extend(items)`. For SETITEMS the items are key, value, key, value: `zip(items[::2], items[1::2])`. Any other opcode: raise ValueError.",
     ),
     why="whoever has written this machine knows that loading a pickle means running it.",
     mistakes=(
-        Mistake(
-            "the mark left behind",
-            edit("del stack[at:]", "del stack[at + 1 :]"),
+        Mistake("the mark left behind", edit("del stack[at:]", "del stack[at + 1 :]"),
             cause="The items are taken off the stack and the mark is not, so the list below it is not found.",
-            cure="Delete from the mark on: `del stack[at:]`.",
-            see="an error that an object has no attribute extend",
-        ),
-        Mistake(
-            "items in reverse",
-            edit("return items", "return items[::-1]"),
+            cure="Delete from the mark on: `del stack[at:]`.", see="an error that an object has no attribute extend"),
+        Mistake("items in reverse", edit("return items", "return items[::-1]"),
             cause="Popped one after another, the items come from the top, last one first.",
-            cure="Slice them off in one piece, or reverse what you popped.",
-            see="[5, 3] where [3, 5] is expected",
-        ),
-        Mistake(
-            "keys and values exchanged",
+            cure="Slice them off in one piece, or reverse what you popped.", see="[5, 3] where [3, 5] is expected"),
+        Mistake("keys and values exchanged",
             edit("value, key = stack", "key, value = stack").edit("items[::2], items[1::2]", "items[1::2], items[::2]"),
             cause="The value lies on top, above its key.",
-            cure="Pop the value first, and then the key.",
-            see="{1: 'a'} where {'a': 1} is expected",
-        ),
-        Mistake(
-            "BINPUT takes the top away",
-            edit("memo[argument] = stack[-1]", "memo[argument] = stack.pop()"),
+            cure="Pop the value first, and then the key.", see="{1: 'a'} where {'a': 1} is expected"),
+        Mistake("BINPUT takes the top away", edit("memo[argument] = stack[-1]", "memo[argument] = stack.pop()"),
             cause="BINPUT only remembers the top; it stays where it is.",
-            cure="Store `stack[-1]`, and do not pop.",
-            see="an error about an empty list",
-        ),
-        Mistake(
-            "BINGET pushes its number",
-            edit("stack.append(memo[argument])", "stack.append(argument)"),
+            cure="Store `stack[-1]`, and do not pop.", see="an error about an empty list"),
+        Mistake("BINGET pushes its number", edit("stack.append(memo[argument])", "stack.append(argument)"),
             cause="The argument of BINGET is where to look in the memo.",
-            cure="Push `memo[argument]`.",
-            see="a small integer in the place of a list",
-        ),
-        Mistake(
-            "BINGET pushes something empty",
+            cure="Push `memo[argument]`.", see="a small integer in the place of a list"),
+        Mistake("BINGET pushes something empty",
             edit("memo[argument] = stack[-1]", "memo[argument] = type(stack[-1])(stack[-1])"),
             cause="What was remembered is a list that was filled later; you remembered it as it was at the time.",
-            cure="Keep the object itself in the memo, with no copy.",
-            see="an empty list in the place of a filled one",
-        ),
-        Mistake(
-            "a tuple in reverse",
-            edit("second, first", "first, second"),
+            cure="Keep the object itself in the memo, with no copy.", see="an empty list in the place of a filled one"),
+        Mistake("a tuple in reverse", edit("second, first", "first, second"),
             cause="The second item of a pair lies on top.",
-            cure="`second, first = stack.pop(), stack.pop()`.",
-            see="(2, 'a') where ('a', 2) is expected",
-        ),
-        Mistake(
-            "a list in the list",
-            edit("extend(items)", "append(items)"),
+            cure="`second, first = stack.pop(), stack.pop()`.", see="(2, 'a') where ('a', 2) is expected"),
+        Mistake("a list in the list", edit("extend(items)", "append(items)"),
             cause="All items were appended as one.",
-            cure="Use `extend`.",
-            see="[[3, 5]] where [3, 5] is expected",
-        ),
-        Mistake(
-            "the whole stack returned",
-            edit("return stack.pop()", "return stack"),
+            cure="Use `extend`.", see="[[3, 5]] where [3, 5] is expected"),
+        Mistake("the whole stack returned", edit("return stack.pop()", "return stack"),
             cause="The result of a pickle is the one object on top of the stack.",
-            cure="Return `stack.pop()` at STOP.",
-            see="[7] where 7 is expected",
-        ),
-        Mistake(
-            "unknown opcodes passed over",
-            omit("raise ValueError"),
+            cure="Return `stack.pop()` at STOP.", see="[7] where 7 is expected"),
+        Mistake("unknown opcodes passed over", omit("raise ValueError"),
             cause="GLOBAL, REDUCE and INST import and call; a machine for data must refuse them, and yours goes on.",
             cure="End the chain with `else: raise ValueError(...)`.",
-            see="plain data right, and something returned for a pickle that imports",
-        ),
+            see="plain data right, and something returned for a pickle that imports"),
     ),
 )

@@ -1,7 +1,5 @@
 """A scale and a zero point for each block."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit
@@ -54,100 +52,55 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find the scale and the zero point of each block, so that 16 marks cover its weights and one of them is zero.",
-    minutes=6,
-    difficulty="core",
-    reference=affine_parameters,
-    oracle=oracle,
-    cases=cases,
+    reference=affine_parameters, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The range goes from `np.minimum(w.min(axis=1, keepdims=True), 0)` to the maximum, taken likewise. Its "
-        "fifteenth part is the scale; round that to float16 at once, `.astype(np.float16).astype(np.float32)`.",
-        "The zero point is how many steps zero lies above the low end: `np.rint(-low / scale)`, from 0 to 15, as "
-        "int16. Where the scale is 0, divide by infinity instead: `np.where(scale == 0, np.float32(np.inf), scale)`.",
+        "The range goes from `np.minimum(w.min(axis=1, keepdims=True), 0)` to the maximum, taken likewise. Its fifteenth part is the scale; round that to float16 at once, `.astype(np.float16).astype(np.float32)`.",
+        "The zero point is how many steps zero lies above the low end: `np.rint(-low / scale)`, from 0 to 15, as int16. Where the scale is 0, divide by infinity instead: `np.where(scale == 0, np.float32(np.inf), scale)`.",
     ),
     why="zero has an integer of its own, so a weight of 0 stays 0.",
     mistakes=(
-        Mistake(
-            "zero left out of the range",
-            edit("np.minimum(w.min(axis=1, keepdims=True), np.float32(0))", "w.min(axis=1, keepdims=True)").edit(
+        Mistake("zero left out of the range", edit("np.minimum(w.min(axis=1, keepdims=True), np.float32(0))", "w.min(axis=1, keepdims=True)").edit(
                 "np.maximum(w.max(axis=1, keepdims=True), np.float32(0))", "w.max(axis=1, keepdims=True)"
             ),
-            cause="Where all weights of a block have one sign, the range does not reach zero, so the zero point falls "
-            "outside of 0 to 15.",
+            cause="Where all weights of a block have one sign, the range does not reach zero, so the zero point falls outside of 0 to 15.",
             cure="Take the minimum of the weights and 0, and the maximum of the weights and 0.",
-            see="right for blocks with both signs, wrong for `3 … 15`",
-        ),
-        Mistake(
-            "divided by 16",
-            edit("np.float32(15)", "np.float32(16)"),
+            see="right for blocks with both signs, wrong for `3 … 15`"),
+        Mistake("divided by 16", edit("np.float32(15)", "np.float32(16)"),
             cause="Sixteen marks have fifteen spaces between them.",
-            cure="Divide the range by 15.",
-            see="every scale a sixteenth too small",
-        ),
-        Mistake(
-            "a negative zero point",
-            edit("-low / np", "low / np").edit(".clip(0, 15)", ""),
+            cure="Divide the range by 15.", see="every scale a sixteenth too small"),
+        Mistake("a negative zero point", edit("-low / np", "low / np").edit(".clip(0, 15)", ""),
             cause="The low end is negative, and low / scale is too.",
-            cure="The zero point counts upwards from the low end: -low / scale.",
-            see="zero points below 0",
-        ),
-        Mistake(
-            "counted from the high end",
-            edit("-low / np", "high / np"),
+            cure="The zero point counts upwards from the low end: -low / scale.", see="zero points below 0"),
+        Mistake("counted from the high end", edit("-low / np", "high / np"),
             cause="high / scale counts the steps from zero to the top, and integer 0 stands at the bottom.",
-            cure="Use -low / scale.",
-            see="10 where 5 is expected",
-        ),
-        Mistake(
-            "the zero point not clipped",
-            edit(".clip(0, 15)", ""),
-            cause="For tiny weights float16 may round the scale down so far that zero lies more than 15 steps above "
-            "the low end.",
+            cure="Use -low / scale.", see="10 where 5 is expected"),
+        Mistake("the zero point not clipped", edit(".clip(0, 15)", ""),
+            cause="For tiny weights float16 may round the scale down so far that zero lies more than 15 steps above the low end.",
             cure="Clip the zero point to 0 … 15.",
-            see="everything right but for a block of tiny weights, where 21 is found and 15 is expected",
-        ),
-        Mistake(
-            "cut off instead of rounded",
-            edit("np.rint", "np.trunc"),
+            see="everything right but for a block of tiny weights, where 21 is found and 15 is expected"),
+        Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Converting to an integer drops what stands behind the point.",
-            cure="Round first, with `np.rint`.",
-            see="some zero points one too small",
-        ),
-        Mistake(
-            "the scale rounded last",
-            edit(".astype(np.float16).astype(np.float32)", "").edit(
+            cure="Round first, with `np.rint`.", see="some zero points one too small"),
+        Mistake("the scale rounded last", edit(".astype(np.float16).astype(np.float32)", "").edit(
                 "return scale,", "return scale.astype(np.float16).astype(np.float32),"
             ),
             cause="The zero point was counted in steps of the float32 scale, and the file has steps of float16.",
             cure="Round the scale first, then divide by it.",
-            see="scales right, and a zero point here and there off by one",
-        ),
-        Mistake(
-            "the scale not rounded",
-            edit(".astype(np.float16).astype(np.float32)", ""),
+            see="scales right, and a zero point here and there off by one"),
+        Mistake("the scale not rounded", edit(".astype(np.float16).astype(np.float32)", ""),
             cause="A block stores its scale as float16, and yours has more digits.",
-            cure="Convert to float16 and back to float32.",
-            see="0.06 where 0.05999756 is expected",
-        ),
-        Mistake(
-            "one scale for all blocks",
-            edit("w.min(axis=1, keepdims=True)", "np.full((len(w), 1), w.min())").edit(
+            cure="Convert to float16 and back to float32.", see="0.06 where 0.05999756 is expected"),
+        Mistake("one scale for all blocks", edit("w.min(axis=1, keepdims=True)", "np.full((len(w), 1), w.min())").edit(
                 "w.max(axis=1, keepdims=True)", "np.full((len(w), 1), w.max())"
             ),
             cause="Minimum and maximum were taken over all blocks.",
             cure="Take them along the last axis, `axis=1, keepdims=True`.",
-            see="right for one block, the same numbers in every block for more",
-        ),
-        Mistake(
-            "symmetric",
-            body("""
+            see="right for one block, the same numbers in every block for more"),
+        Mistake("symmetric", body("""
                 scale = (np.abs(w).max(axis=1, keepdims=True) / np.float32(7)).astype(np.float16).astype(np.float32)
                 return scale, np.full((len(w), 1), 8, np.int16)
             """),
-            cause="absmax / 7 with the zero point in the middle is the symmetric rule; it wastes marks on a lopsided "
-            "block.",
-            cure="Use both ends of the range.",
-            see="8 in every block",
-        ),
+            cause="absmax / 7 with the zero point in the middle is the symmetric rule; it wastes marks on a lopsided block.",
+            cure="Use both ends of the range.", see="8 in every block"),
     ),
 )

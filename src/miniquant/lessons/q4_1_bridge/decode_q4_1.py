@@ -1,7 +1,5 @@
 """Blocks of Q4_1 as weights."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -57,91 +55,46 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn blocks of Q4_1 back into weights: d × integer + m, the low nibbles first, then the high ones.",
-    minutes=5,
-    difficulty="core",
-    reference=decode_q4_1,
-    oracle=oracle,
-    cases=cases,
+    reference=decode_q4_1, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "`np.frombuffer(raw, np.uint8).reshape(-1, 20)` has a row for each block: columns 0 and 1 are d, 2 and 3 are "
-        "m, the other 16 hold the integers.",
-        '`np.ascontiguousarray(rows[:, :2]).view("<f2").astype(np.float32)` is d, of shape (n, 1). The integers are '
-        "`np.concatenate([packed & 15, packed >> 4], axis=1)`; nothing is subtracted from them.",
+        "`np.frombuffer(raw, np.uint8).reshape(-1, 20)` has a row for each block: columns 0 and 1 are d, 2 and 3 are m, the other 16 hold the integers.",
+        '`np.ascontiguousarray(rows[:, :2]).view("<f2").astype(np.float32)` is d, of shape (n, 1). The integers are `np.concatenate([packed & 15, packed >> 4], axis=1)`; nothing is subtracted from them.',
     ),
     why="the other end of the bridge: from here on nobody knows that there ever was a zero point.",
     mistakes=(
-        Mistake(
-            "m subtracted",
-            edit("d * q + m", "d * q - m"),
+        Mistake("m subtracted", edit("d * q + m", "d * q - m"),
             cause="m is the smallest weight itself, mostly negative already.",
-            cure="Add m.",
-            see="every weight too large by -2 × m",
-        ),
-        Mistake(
-            "m left out",
-            edit("d * q + m", "d * q"),
+            cure="Add m.", see="every weight too large by -2 × m"),
+        Mistake("m left out", edit("d * q + m", "d * q"),
             cause="That is d × integer alone, which starts at zero.",
-            cure="Add m.",
-            see="no negative weights",
-        ),
-        Mistake(
-            "m read unsigned",
-            edit("d * q + m", "d * q + np.abs(m)"),
+            cure="Add m.", see="no negative weights"),
+        Mistake("m read unsigned", edit("d * q + m", "d * q + np.abs(m)"),
             cause="m lost its sign.",
             cure="Read both as float16, which has a sign of its own.",
-            see="right where m is positive, too large elsewhere",
-        ),
-        Mistake(
-            "d and m exchanged",
-            edit("d * q + m", "m * q + d"),
+            see="right where m is positive, too large elsewhere"),
+        Mistake("d and m exchanged", edit("d * q + m", "m * q + d"),
             cause="d stands in the first two bytes, m in the next two.",
-            cure="Exchange them.",
-            see="weights that fall where they should rise",
-        ),
-        Mistake(
-            "m multiplied by d",
-            edit("d * q + m", "d * (q + m)"),
+            cure="Exchange them.", see="weights that fall where they should rise"),
+        Mistake("m multiplied by d", edit("d * q + m", "d * (q + m)"),
             cause="m is a weight and not a number of steps.",
-            cure="Multiply first, then add.",
-            see="right for d = 1, wrong for any other",
-        ),
-        Mistake(
-            "8 subtracted",
-            edit("d * q + m", "d * (q - np.float32(8)) + m"),
+            cure="Multiply first, then add.", see="right for d = 1, wrong for any other"),
+        Mistake("8 subtracted", edit("d * q + m", "d * (q - np.float32(8)) + m"),
             cause="That is Q4_0, which has no m.",
-            cure="Take the integers as they are, 0 to 15.",
-            see="every weight too small by 8 × d",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("d * q + m", "d * d * q + m"),
+            cure="Take the integers as they are, 0 to 15.", see="every weight too small by 8 × d"),
+        Mistake("the scale applied twice", edit("d * q + m", "d * d * q + m"),
             cause="The integers were multiplied by d two times.",
-            cure="Multiply once.",
-            see="right for d = 1, wrong for any other",
-        ),
-        Mistake(
-            "neighbours in one byte",
-            edit(
+            cure="Multiply once.", see="right for d = 1, wrong for any other"),
+        Mistake("neighbours in one byte", edit(
                 "np.concatenate([packed & 15, packed >> 4], axis=1)",
                 "np.stack([packed & 15, packed >> 4], axis=2).reshape(-1, 32)",
             ),
             cause="The two nibbles of a byte were taken for neighbours, as in GGUF-lite.",
-            cure="All 16 low nibbles come first, then all 16 high ones.",
-            see="the right numbers in the wrong places",
-        ),
-        Mistake(
-            "halves exchanged",
-            edit("[packed & 15, packed >> 4]", "[packed >> 4, packed & 15]"),
+            cure="All 16 low nibbles come first, then all 16 high ones.", see="the right numbers in the wrong places"),
+        Mistake("halves exchanged", edit("[packed & 15, packed >> 4]", "[packed >> 4, packed & 15]"),
             cause="The high nibbles came first.",
-            cure="Put the low nibbles in front.",
-            see="the two halves of each block exchanged",
-        ),
-        Mistake(
-            "computed in float16",
-            edit("return d * q + m", "return (d * q + m).astype(np.float16)"),
+            cure="Put the low nibbles in front.", see="the two halves of each block exchanged"),
+        Mistake("computed in float16", edit("return d * q + m", "return (d * q + m).astype(np.float16)"),
             cause="d and m were left float16, and so is everything that comes from them.",
-            cure="Convert both with `.astype(np.float32)`.",
-            see="the right numbers as float16",
-        ),
+            cure="Convert both with `.astype(np.float32)`.", see="the right numbers as float16"),
     ),
 )

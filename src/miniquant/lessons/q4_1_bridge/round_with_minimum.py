@@ -1,7 +1,5 @@
 """Equation (2): integers above a minimum."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -48,79 +46,42 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Quantize and bring back with a minimum: equation (2).",
-    minutes=4,
-    difficulty="core",
-    reference=round_with_minimum,
-    oracle=oracle,
-    cases=cases,
+    reference=round_with_minimum, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
         "Shift the weights so that the minimum stands at 0, count steps, clip, multiply, and shift back.",
         "`q = np.clip(np.rint((x - minimum) / scale), 0, 15)`, then `q * scale + minimum`.",
     ),
     why="this is what a block of Q4_1 stands for.",
     mistakes=(
-        Mistake(
-            "not shifted back",
-            edit("* scale + minimum", "* scale"),
+        Mistake("not shifted back", edit("* scale + minimum", "* scale"),
             cause="The weights still count from the minimum.",
-            cure="Add the minimum at the end.",
-            see="every weight too large by -minimum",
-        ),
-        Mistake(
-            "shifted the wrong way",
+            cure="Add the minimum at the end.", see="every weight too large by -minimum"),
+        Mistake("shifted the wrong way",
             edit("x - minimum", "x + minimum").edit("* scale + minimum", "* scale - minimum"),
             cause="The minimum was added first and subtracted at the end.",
-            cure="Subtract it first, so that the smallest weight becomes 0.",
-            see="nothing below -minimum comes back",
-        ),
-        Mistake(
-            "subtracted both times",
-            edit("* scale + minimum", "* scale - minimum"),
+            cure="Subtract it first, so that the smallest weight becomes 0.", see="nothing below -minimum comes back"),
+        Mistake("subtracted both times", edit("* scale + minimum", "* scale - minimum"),
             cause="The minimum was subtracted on the way back as well.",
-            cure="Add it at the end.",
-            see="every weight too large by twice -minimum",
-        ),
-        Mistake(
-            "the minimum unsigned",
-            edit("    q =", "    minimum = np.abs(minimum)\n    q ="),
+            cure="Add it at the end.", see="every weight too large by twice -minimum"),
+        Mistake("the minimum unsigned", edit("    q =", "    minimum = np.abs(minimum)\n    q ="),
             cause="The minimum lost its sign, and nearly every minimum is negative.",
-            cure="Use it as it is.",
-            see="everything clipped to the smallest integer, or shifted up",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("q * scale + minimum", "(q * scale + minimum) * scale"),
+            cure="Use it as it is.", see="everything clipped to the smallest integer, or shifted up"),
+        Mistake("the scale applied twice", edit("q * scale + minimum", "(q * scale + minimum) * scale"),
             cause="Scale and minimum were multiplied by the scale once more.",
-            cure="`q * scale + minimum`, and nothing else.",
-            see="right for a scale of 1, wrong for any other",
-        ),
-        Mistake(
-            "the minimum taken for a zero point",
-            edit("q * scale + minimum", "(q + minimum) * scale"),
+            cure="`q * scale + minimum`, and nothing else.", see="right for a scale of 1, wrong for any other"),
+        Mistake("the minimum taken for a zero point", edit("q * scale + minimum", "(q + minimum) * scale"),
             cause="The minimum is a weight already; adding it to the integers multiplies it by the scale.",
-            cure="Multiply first, then add.",
-            see="right for a scale of 1, too close to zero for a smaller one",
-        ),
-        Mistake(
-            "rounded in two parts",
+            cure="Multiply first, then add.", see="right for a scale of 1, too close to zero for a smaller one"),
+        Mistake("rounded in two parts",
             edit("np.rint((x - minimum) / scale)", "np.rint(x / scale) - np.rint(minimum / scale)"),
             cause="`rint(x / s) - rint(m / s)` rounds twice, and a minimum need not be a whole number of steps.",
             cure="Subtract first, then divide and round once.",
-            see="right where the minimum is a multiple of the scale, a step off elsewhere",
-        ),
-        Mistake(
-            "cut off instead of rounded",
-            edit("np.rint", "np.trunc"),
+            see="right where the minimum is a multiple of the scale, a step off elsewhere"),
+        Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Converting to an integer drops what stands behind the point.",
-            cure="Use `np.rint`.",
-            see="about half of the weights one step too low",
-        ),
-        Mistake(
-            "no clip",
-            edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
+            cure="Use `np.rint`.", see="about half of the weights one step too low"),
+        Mistake("no clip", edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
-            cure="Clip the integers to 0 … 15.",
-            see="99 where 10 is expected",
-        ),
+            cure="Clip the integers to 0 … 15.", see="99 where 10 is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """Equation (1): integers with a zero point."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -46,92 +44,47 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Quantize and bring back with a zero point: equation (1).",
-    minutes=5,
-    difficulty="core",
-    reference=round_with_zero_point,
-    oracle=oracle,
-    cases=cases,
+    reference=round_with_zero_point, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero "
-        "point off again, and multiply.",
-        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. The types stay "
-        "float32 by themselves.",
+        "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero point off again, and multiply.",
+        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. The types stay float32 by themselves.",
     ),
     why="this is what a quantizer with a zero point, such as Quark's or PyTorch's, computes with.",
     mistakes=(
-        Mistake(
-            "clipped before the zero point is added",
+        Mistake("clipped before the zero point is added",
             edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.clip(np.rint(x / scale), 0, 15) + zero_point"),
-            cause="The weights were clipped to 0 … 15 when zero still had the integer 0, so everything negative was "
-            "lost.",
-            cure="Add the zero point inside of the clip.",
-            see="zeros where negative weights are expected",
-        ),
-        Mistake(
-            "the zero point on the wrong side",
-            edit("np.rint(x / scale) + zero_point", "np.rint(x / scale) - zero_point").edit(
+            cause="The weights were clipped to 0 … 15 when zero still had the integer 0, so everything negative was lost.",
+            cure="Add the zero point inside of the clip.", see="zeros where negative weights are expected"),
+        Mistake("the zero point on the wrong side", edit("np.rint(x / scale) + zero_point", "np.rint(x / scale) - zero_point").edit(
                 "(q - zero_point)", "(q + zero_point)"
             ),
             cause="The zero point was subtracted first and added at the end.",
             cure="Add it on the way to the integers, subtract it on the way back.",
-            see="positive weights wherever small or negative ones are expected",
-        ),
-        Mistake(
-            "the zero point never taken off",
-            edit("(q - zero_point)", "q"),
+            see="positive weights wherever small or negative ones are expected"),
+        Mistake("the zero point never taken off", edit("(q - zero_point)", "q"),
             cause="The integers still count from the low end of the range.",
-            cure="Subtract the zero point before you multiply.",
-            see="every weight too large by zero_point × scale",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("* scale", "* scale * scale"),
+            cure="Subtract the zero point before you multiply.", see="every weight too large by zero_point × scale"),
+        Mistake("the scale applied twice", edit("* scale", "* scale * scale"),
             cause="The result was multiplied by the scale two times.",
-            cure="Multiply once.",
-            see="right for a scale of 1, wrong for any other",
-        ),
-        Mistake(
-            "integers returned",
-            edit(" * scale", ""),
+            cure="Multiply once.", see="right for a scale of 1, wrong for any other"),
+        Mistake("integers returned", edit(" * scale", ""),
             cause="The steps were not turned back into weights.",
-            cure="Multiply by the scale.",
-            see="right for a scale of 1, whole numbers for any other",
-        ),
-        Mistake(
-            "rounded after the zero point is added",
+            cure="Multiply by the scale.", see="right for a scale of 1, whole numbers for any other"),
+        Mistake("rounded after the zero point is added",
             edit("np.rint(x / scale) + zero_point", "np.rint(x / scale + zero_point)"),
-            cause="That is equation (4). An odd zero point turns an even integer into an odd one, so a tie goes to "
-            "the other side.",
-            cure="Round x / s alone, then add the zero point.",
-            see="nearly everything right, and a tie one step off",
-        ),
-        Mistake(
-            "halves rounded up",
-            edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
+            cause="That is equation (4). An odd zero point turns an even integer into an odd one, so a tie goes to the other side.",
+            cure="Round x / s alone, then add the zero point.", see="nearly everything right, and a tie one step off"),
+        Mistake("halves rounded up", edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
             cause="`np.floor(x + 0.5)` sends every half upwards, and the specification says half to even.",
-            cure="Use `np.rint`.",
-            see="a tie one step too high",
-        ),
-        Mistake(
-            "cut off instead of rounded",
-            edit("np.rint", "np.trunc"),
+            cure="Use `np.rint`.", see="a tie one step too high"),
+        Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Converting to an integer drops what stands behind the point.",
-            cure="Use `np.rint`.",
-            see="about half of the weights one step too close to zero",
-        ),
-        Mistake(
-            "no clip",
-            edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.rint(x / scale) + zero_point"),
+            cure="Use `np.rint`.", see="about half of the weights one step too close to zero"),
+        Mistake("no clip", edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.rint(x / scale) + zero_point"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
-            cure="Clip the integers to 0 … 15.",
-            see="99 where 10 is expected",
-        ),
-        Mistake(
-            "clipped as if signed",
-            edit("0, 15)", "-8, 7)"),
+            cure="Clip the integers to 0 … 15.", see="99 where 10 is expected"),
+        Mistake("clipped as if signed", edit("0, 15)", "-8, 7)"),
             cause="-8 … 7 is the range of a signed integer; with a zero point, integers start at 0.",
-            cure="Clip to 0 … 15.",
-            see="large weights cut off",
-        ),
+            cure="Clip to 0 … 15.", see="large weights cut off"),
     ),
 )

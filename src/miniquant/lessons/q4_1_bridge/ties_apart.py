@@ -1,7 +1,5 @@
 """Where equations (4) and (5) part."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -35,77 +33,41 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find the weights between two marks, exactly in the middle, at which equations (4) and (5) part.",
-    minutes=6,
-    difficulty="stretch",
-    reference=ties_apart,
-    oracle=oracle,
-    cases=cases,
+    reference=ties_apart, oracle=oracle, cases=cases, minutes=6, difficulty="stretch",
     hints=(
-        "In steps of the scale, the middles lie at `np.arange(15) + 0.5 - zero_point`: half a step above each integer "
-        "but the last, with zero at the zero point.",
-        "Equation (5) rounds first, `np.rint(steps) + zero_point`, and (4) adds first, `np.rint(steps + zero_point)`. "
-        "Keep the steps where the two differ, and multiply them by the scale.",
+        "In steps of the scale, the middles lie at `np.arange(15) + 0.5 - zero_point`: half a step above each integer but the last, with zero at the zero point.",
+        "Equation (5) rounds first, `np.rint(steps) + zero_point`, and (4) adds first, `np.rint(steps + zero_point)`. Keep the steps where the two differ, and multiply them by the scale.",
     ),
     why="with an odd zero point all fifteen middles part, with an even one none: parity decides.",
     mistakes=(
-        Mistake(
-            "halves rounded up",
-            edit("np.rint(steps) + zero_point", "np.floor(steps + 0.5) + zero_point").edit(
+        Mistake("halves rounded up", edit("np.rint(steps) + zero_point", "np.floor(steps + 0.5) + zero_point").edit(
                 "np.rint(steps + zero_point)", "np.floor(steps + zero_point + 0.5)"
             ),
-            cause="`np.floor(x + 0.5)` does not look at parity, so the two equations agree everywhere; both are meant "
-            "with half to even.",
-            cure="Round with `np.rint`.",
-            see="an empty array for every zero point",
-        ),
-        Mistake(
-            "where they agree",
-            edit("!=", "=="),
+            cause="`np.floor(x + 0.5)` does not look at parity, so the two equations agree everywhere; both are meant with half to even.",
+            cure="Round with `np.rint`.", see="an empty array for every zero point"),
+        Mistake("where they agree", edit("!=", "=="),
             cause="The middles were kept where the two integers are equal.",
             cure="Keep them where they differ, with `!=`.",
-            see="fifteen numbers for an even zero point, none for an odd one",
-        ),
-        Mistake(
-            "the zero point added twice",
+            see="fifteen numbers for an even zero point, none for an odd one"),
+        Mistake("the zero point added twice",
             edit("np.rint(steps + zero_point)", "np.rint(steps + zero_point) + zero_point"),
             cause="One of the two equations got the zero point inside and outside of the rounding.",
             cure="Equation (4) adds it inside, (5) outside, each once.",
-            see="fifteen numbers for every zero point but 0",
-        ),
-        Mistake(
-            "steps instead of weights",
-            edit("steps[apart] * scale", "steps[apart]"),
+            see="fifteen numbers for every zero point but 0"),
+        Mistake("steps instead of weights", edit("steps[apart] * scale", "steps[apart]"),
             cause="The result counts steps.",
-            cure="Multiply by the scale.",
-            see="right for a scale of 1, too large for a smaller one",
-        ),
-        Mistake(
-            "integers instead of weights",
-            edit("steps[apart] * scale", "np.arange(15)[apart]"),
+            cure="Multiply by the scale.", see="right for a scale of 1, too large for a smaller one"),
+        Mistake("integers instead of weights", edit("steps[apart] * scale", "np.arange(15)[apart]"),
             cause="The result has the integer below each middle.",
-            cure="Return the weight in the middle, `steps * scale`.",
-            see="0, 1, 2 …",
-        ),
-        Mistake(
-            "zero at integer 0",
-            edit("np.arange(15) + 0.5 - zero_point", "np.arange(15) + 0.5"),
+            cure="Return the weight in the middle, `steps * scale`.", see="0, 1, 2 …"),
+        Mistake("zero at integer 0", edit("np.arange(15) + 0.5 - zero_point", "np.arange(15) + 0.5"),
             cause="The middles were taken between 0 and 15 steps, and the grid begins zero_point steps below zero.",
-            cure="Subtract the zero point from the steps.",
-            see="no negative weights",
-        ),
-        Mistake(
-            "beyond the ends",
-            edit("np.arange(15)", "np.arange(-1, 16)"),
+            cure="Subtract the zero point from the steps.", see="no negative weights"),
+        Mistake("beyond the ends", edit("np.arange(15)", "np.arange(-1, 16)"),
             cause="Below the first mark and above the last one both equations are clipped to the same integer.",
-            cure="Sixteen marks have fifteen middles.",
-            see="one number too many at either end",
-        ),
-        Mistake(
-            "only the first",
-            edit("steps[apart] * scale", "steps[apart][:1] * scale"),
+            cure="Sixteen marks have fifteen middles.", see="one number too many at either end"),
+        Mistake("only the first", edit("steps[apart] * scale", "steps[apart][:1] * scale"),
             cause="The search stopped at the first difference.",
-            cure="Return all of them.",
-            see="one number where fifteen are expected",
-        ),
+            cure="Return all of them.", see="one number where fifteen are expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """Where zero lands once the minimum is a float16."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -43,68 +41,36 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find the weight that a block of Q4_1 gives back for the integer of zero, once its minimum is a float16.",
-    minutes=5,
-    difficulty="core",
-    reference=where_zero_lands,
-    oracle=oracle,
-    cases=cases,
+    reference=where_zero_lands, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "The block stores m, which is -scale × zero_point rounded to float16. The integer of zero is zero_point, and "
-        "a reader makes d × zero_point + m of it.",
-        "`minimum = (-scale * zero_point).astype(np.float16).astype(np.float32)`, then `scale * zero_point + "
-        "minimum`, all of it in float32.",
+        "The block stores m, which is -scale × zero_point rounded to float16. The integer of zero is zero_point, and a reader makes d × zero_point + m of it.",
+        "`minimum = (-scale * zero_point).astype(np.float16).astype(np.float32)`, then `scale * zero_point + minimum`, all of it in float32.",
     ),
     why="a product of 11 bits and 4 bits takes up to 15, float16 keeps 11, and the rest is where zero went.",
     mistakes=(
-        Mistake(
-            "the minimum not rounded",
-            edit(".astype(np.float16).astype(np.float32)", ""),
-            cause="Without rounding to float16, or with both products rounded, everything cancels, and that is not "
-            "what is in the file.",
-            cure="Round the minimum, and only the minimum, to float16.",
-            see="exactly 0 everywhere",
-        ),
-        Mistake(
-            "the minimum unsigned",
-            edit("(-scale * zero_point)", "(scale * zero_point)"),
+        Mistake("the minimum not rounded", edit(".astype(np.float16).astype(np.float32)", ""),
+            cause="Without rounding to float16, or with both products rounded, everything cancels, and that is not what is in the file.",
+            cure="Round the minimum, and only the minimum, to float16.", see="exactly 0 everywhere"),
+        Mistake("the minimum unsigned", edit("(-scale * zero_point)", "(scale * zero_point)"),
             cause="The minimum was taken as +scale × zero_point, so it adds up where it should cancel.",
-            cure="The minimum is -scale × zero_point.",
-            see="twice scale × zero_point",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("(-scale * zero_point)", "(-scale * scale * zero_point)"),
+            cure="The minimum is -scale × zero_point.", see="twice scale × zero_point"),
+        Mistake("the scale applied twice", edit("(-scale * zero_point)", "(-scale * scale * zero_point)"),
             cause="The minimum has the scale in it twice.",
-            cure="It is -scale × zero_point.",
-            see="right for a scale of 1, far from 0 for any other",
-        ),
-        Mistake(
-            "in steps",
+            cure="It is -scale × zero_point.", see="right for a scale of 1, far from 0 for any other"),
+        Mistake("in steps",
             edit("return scale * zero_point + minimum", "return (scale * zero_point + minimum) / scale"),
             cause="The distance was divided by the scale.",
-            cure="Return the weight itself.",
-            see="numbers too large by 1 / scale",
-        ),
-        Mistake(
-            "the distance without its side",
+            cure="Return the weight itself.", see="numbers too large by 1 / scale"),
+        Mistake("the distance without its side",
             edit("return scale * zero_point + minimum", "return np.abs(scale * zero_point + minimum)"),
             cause="Zero may land below zero, and the sign was dropped.",
-            cure="Return the weight with its sign.",
-            see="right where the weight is positive",
-        ),
-        Mistake(
-            "the minimum returned",
-            edit("return scale * zero_point + minimum", "return minimum"),
+            cure="Return the weight with its sign.", see="right where the weight is positive"),
+        Mistake("the minimum returned", edit("return scale * zero_point + minimum", "return minimum"),
             cause="That is what integer 0 gives back; zero has the integer zero_point.",
-            cure="Add scale × zero_point.",
-            see="-0.3 where something tiny is expected",
-        ),
-        Mistake(
-            "a float16 result",
+            cure="Add scale × zero_point.", see="-0.3 where something tiny is expected"),
+        Mistake("a float16 result",
             edit("return scale * zero_point + minimum", "return (scale * zero_point + minimum).astype(np.float16)"),
             cause="The last sum was converted to float16 as well.",
-            cure="Only the minimum is stored; compute the rest in float32.",
-            see="the dtype float16",
-        ),
+            cure="Only the minimum is stored; compute the rest in float32.", see="the dtype float16"),
     ),
 )

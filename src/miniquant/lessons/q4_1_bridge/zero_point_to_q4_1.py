@@ -1,7 +1,5 @@
 """Blocks of Q4_1 from integers, scale and zero point."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -71,101 +69,55 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Write blocks of Q4_1 from what a quantizer keeps: integers, a scale and a zero point for each 32 weights.",
-    minutes=8,
-    difficulty="core",
-    reference=zero_point_to_q4_1,
-    oracle=oracle,
-    cases=cases,
-    fields=q4_1_fields,
+    reference=zero_point_to_q4_1, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=q4_1_fields,
     observe=_either_zero,
     hints=(
-        "Twenty bytes a block: d is the scale, m is -scale × zero_point, both float16; then byte j holds integer j in "
-        "its low nibble and integer j + 16 in its high one. The integers cross as they are.",
-        'Make three arrays of uint8 with a row for each block: `scale.astype("<f2").view(np.uint8)`, m likewise, and '
-        "`q[:, :16] | q[:, 16:] << 4`; join them with `np.concatenate(…, axis=1)` and take `.tobytes()`.",
+        "Twenty bytes a block: d is the scale, m is -scale × zero_point, both float16; then byte j holds integer j in its low nibble and integer j + 16 in its high one. The integers cross as they are.",
+        'Make three arrays of uint8 with a row for each block: `scale.astype("<f2").view(np.uint8)`, m likewise, and `q[:, :16] | q[:, 16:] << 4`; join them with `np.concatenate(…, axis=1)` and take `.tobytes()`.',
     ),
     why="nothing was rounded but the minimum: whatever chose the integers, they cross the bridge untouched.",
     mistakes=(
-        Mistake(
-            "the minimum unsigned",
-            edit("(-scale * zero_point)", "(scale * zero_point)"),
+        Mistake("the minimum unsigned", edit("(-scale * zero_point)", "(scale * zero_point)"),
             cause="m was stored as scale × zero_point, and a reader adds m.",
-            cure="Store -scale × zero_point.",
-            see="the sign bit missing in byte 3",
-        ),
-        Mistake(
-            "the zero point stored",
-            edit("(-scale * zero_point)", "zero_point"),
+            cure="Store -scale × zero_point.", see="the sign bit missing in byte 3"),
+        Mistake("the zero point stored", edit("(-scale * zero_point)", "zero_point"),
             cause="m is a weight, the smallest that the block can hold, and not an integer.",
-            cure="Store -scale × zero_point.",
-            see="a whole number in m",
-        ),
-        Mistake(
-            "the scale left out of the minimum",
-            edit("(-scale * zero_point)", "(-zero_point)"),
+            cure="Store -scale × zero_point.", see="a whole number in m"),
+        Mistake("the scale left out of the minimum", edit("(-scale * zero_point)", "(-zero_point)"),
             cause="-zero_point counts steps, and m is a weight.",
-            cure="Multiply it by the scale.",
-            see="right for a scale of 1, a whole number in m for any other",
-        ),
-        Mistake(
-            "the scale applied twice",
-            edit("(-scale * zero_point)", "(-scale * scale * zero_point)"),
+            cure="Multiply it by the scale.", see="right for a scale of 1, a whole number in m for any other"),
+        Mistake("the scale applied twice", edit("(-scale * zero_point)", "(-scale * scale * zero_point)"),
             cause="m has the scale in it two times.",
-            cure="Store -scale × zero_point.",
-            see="right for a scale of 1, a wrong m for any other",
-        ),
-        Mistake(
-            "d and m exchanged",
-            edit("[d, m, values]", "[m, d, values]"),
+            cure="Store -scale × zero_point.", see="right for a scale of 1, a wrong m for any other"),
+        Mistake("d and m exchanged", edit("[d, m, values]", "[m, d, values]"),
             cause="m stands in front, and d belongs there.",
-            cure="Write d, then m.",
-            see="the first four bytes in the order 2 3 0 1",
-        ),
-        Mistake(
-            "neighbours in one byte",
-            edit("q[:, :16] | q[:, 16:] << 4", "q[:, 0::2] | q[:, 1::2] << 4"),
+            cure="Write d, then m.", see="the first four bytes in the order 2 3 0 1"),
+        Mistake("neighbours in one byte", edit("q[:, :16] | q[:, 16:] << 4", "q[:, 0::2] | q[:, 1::2] << 4"),
             cause="A byte holds two neighbours, as in GGUF-lite; in Q4_1 byte j holds integer j and integer j + 16.",
             cure="Pack the first half with the second: `q[:, :16] | q[:, 16:] << 4`.",
-            see="d and m right, the values in another order",
-        ),
-        Mistake(
-            "halves exchanged",
-            edit("q[:, :16] | q[:, 16:] << 4", "q[:, 16:] | q[:, :16] << 4"),
+            see="d and m right, the values in another order"),
+        Mistake("halves exchanged", edit("q[:, :16] | q[:, 16:] << 4", "q[:, 16:] | q[:, :16] << 4"),
             cause="The first half of the block went to the high nibbles.",
             cure="Shift the second half, `q[:, 16:] << 4`.",
-            see="d and m right, every byte of the values with its two digits exchanged",
-        ),
-        Mistake(
-            "the zero point taken off the integers",
+            see="d and m right, every byte of the values with its two digits exchanged"),
+        Mistake("the zero point taken off the integers",
             edit("    values =", "    q = ((q.astype(np.int16) - zero_point) & 15).astype(np.uint8)\n    values ="),
             cause="The minimum undoes the zero point already; the integers are stored from 0 to 15.",
-            cure="Pack q as it is.",
-            see="d and m right, the values shifted around",
-        ),
-        Mistake(
-            "scales first",
+            cure="Pack q as it is.", see="d and m right, the values shifted around"),
+        Mistake("scales first",
             edit("np.concatenate([d, m, values], axis=1).tobytes()", "d.tobytes() + m.tobytes() + values.tobytes()"),
             cause="All d stand in front, then all m, then all values; in GGUF each block has its own.",
             cure="Join the three parts row by row, with `axis=1`.",
-            see="right for one block, wrong from the third byte on for more",
-        ),
-        Mistake(
-            "float32 scales",
-            edit('scale.astype("<f2")', 'scale.astype("<f4")').edit(
+            see="right for one block, wrong from the third byte on for more"),
+        Mistake("float32 scales", edit('scale.astype("<f2")', 'scale.astype("<f4")').edit(
                 '(-scale * zero_point).astype("<f2")', '(-scale * zero_point).astype("<f4")'
             ),
             cause="d and m take four bytes each, and a block gives them two.",
-            cure='Convert with `.astype("<f2")`.',
-            see="24 bytes for a block where 20 are expected",
-        ),
-        Mistake(
-            "big-endian",
-            edit('scale.astype("<f2")', 'scale.astype(">f2")').edit(
+            cure='Convert with `.astype("<f2")`.', see="24 bytes for a block where 20 are expected"),
+        Mistake("big-endian", edit('scale.astype("<f2")', 'scale.astype(">f2")').edit(
                 '(-scale * zero_point).astype("<f2")', '(-scale * zero_point).astype(">f2")'
             ),
             cause="The bytes of d and m lie the other way round.",
-            cure='Use `"<f2"`.',
-            see="`3c 00` where `00 3c` is expected",
-        ),
+            cure='Use `"<f2"`.', see="`3c 00` where `00 3c` is expected"),
     ),
 )

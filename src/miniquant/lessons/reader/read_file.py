@@ -173,77 +173,49 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Join your functions into the whole reader: a path in, a dict of float32 arrays out, or FormatError.",
-    minutes=7,
-    difficulty="stretch",
-    reference=read_file,
-    oracle=oracle,
-    cases=cases,
-    observe=_observe,
+    reference=read_file, oracle=oracle, cases=cases, minutes=7, difficulty="stretch", observe=_observe,
     hints=(
         "Read all bytes, parse the header and the metadata, then call `parse_descriptor` n_tensors times; the position behind the last descriptor is where the data section begins.",
         "Before you touch any data, refuse a name that stands twice and call `check_bounds`. Then a tensor's bytes are `data[start + offset : start + offset + size]`, and `decode_tensor` does the rest.",
     ),
     why="from here on the file is all you need: no pickle, no Python class, no trust.",
     mistakes=(
-        Mistake(
-            "offsets from the start of the file",
-            edit("start = position + offset  #", "start = offset  #"),
+        Mistake("offsets from the start of the file", edit("start = position + offset  #", "start = offset  #"),
             cause="The offsets count from the start of the data section, and you used them from byte 0.",
             cure="Add the position behind the last descriptor to each offset.",
-            see="the magic and the metadata turned into weights",
-        ),
-        Mistake(
-            "offsets ignored",
-            edit("    tensors = {}\n", "    tensors, start = {}, position\n")
+            see="the magic and the metadata turned into weights"),
+        Mistake("offsets ignored", edit("    tensors = {}\n", "    tensors, start = {}, position\n")
             .edit("start = position + offset  # offsets count from the start of the data section", "pass")
             .edit("dtype, dims)\n    return", "dtype, dims)\n        start += size\n    return"),
             cause="You read one tensor after the other, and the data may lie in another order, or with padding in between.",
             cure="Begin each tensor at start + offset.",
-            see="right for files of this writer, wrong for others that are just as legal",
-        ),
-        Mistake(
-            "data section aligned",
+            see="right for files of this writer, wrong for others that are just as legal"),
+        Mistake("data section aligned",
             edit("    tensors = {}\n", "    tensors, position = {}, -(-position // 32) * 32\n"),
             cause="Real GGUF begins its data at a multiple of 32 bytes, and here it begins right behind the last descriptor.",
             cure="Use the position that the last `parse_descriptor` returned.",
-            see="everything shifted by up to 31 bytes, or arrays that do not fit their shape",
-        ),
-        Mistake(
-            "bounds not checked",
-            omit("check_bounds("),
+            see="everything shifted by up to 31 bytes, or arrays that do not fit their shape"),
+        Mistake("bounds not checked", omit("check_bounds("),
             cause="The offsets and sizes were believed, and a slice past the end is silently short.",
             cure="Call `check_bounds` before you read any tensor.",
-            see="ValueError from a reshape, or wrong weights, where FormatError is expected",
-        ),
-        Mistake(
-            "names not compared",
-            omit("if name in descriptors"),
+            see="ValueError from a reshape, or wrong weights, where FormatError is expected"),
+        Mistake("names not compared", omit("if name in descriptors"),
             cause="Two tensors of one name came in, and the second replaced the first without a word.",
             cure="Raise FormatError if the name has been seen before.",
-            see="a file with a name that stands twice accepted",
-        ),
-        Mistake(
-            "dims reversed",
+            see="a file with a name that stands twice accepted"),
+        Mistake("dims reversed",
             edit("dtype, dims)\n    return", "dtype, dims[::-1] if dtype < 2 else dims)\n    return"),
             cause="The shape was turned around, and the dims are in PyTorch's order already: out, then in.",
-            cure="Reshape to `dims` as they are.",
-            see="(3, 2) where (2, 3) is expected",
-        ),
-        Mistake(
-            "F16 left as float16",
-            edit(
+            cure="Reshape to `dims` as they are.", see="(3, 2) where (2, 3) is expected"),
+        Mistake("F16 left as float16", edit(
                 "dtype, dims)\n    return", "dtype, dims).astype(np.float16 if dtype == 1 else np.float32)\n    return"
             ),
             cause="An F16 tensor was returned as it is stored, and the reader promises float32 for all.",
-            cure="End with `.astype(np.float32)`.",
-            see="float16 where float32 is expected",
-        ),
-        Mistake(
-            "descriptors taken for data",
+            cure="End with `.astype(np.float32)`.", see="float16 where float32 is expected"),
+        Mistake("descriptors taken for data",
             edit("start = position + offset  #", "start = 16 + metadata_len + offset  #"),
             cause="The data section was taken to begin behind the metadata, and the descriptors stand there.",
             cure="Use the position that the last `parse_descriptor` returned.",
-            see="the first name turned into a weight",
-        ),
+            see="the first name turned into a weight"),
     ),
 )

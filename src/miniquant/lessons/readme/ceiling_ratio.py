@@ -1,7 +1,5 @@
 """The most that a format can save."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from ...lab import Exercise, Mistake, edit
@@ -29,61 +27,31 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return the largest saving against float32 that a format of some bits and one float16 scale a group can give.",
-    minutes=6,
-    difficulty="core",
-    reference=ceiling_ratio,
-    oracle=oracle,
-    cases=cases,
-    observe=observed.values,
+    reference=ceiling_ratio, oracle=oracle, cases=cases, minutes=6, difficulty="core", observe=observed.values,
     tolerance=1e-9,
     hints=(
         "One weight takes its own bits, and its share of the group's scale.",
-        "A scale of 16 bits is shared by `group_size` weights, so a weight takes `bits + 16 / group_size` bits; "
-        "float32 takes 32.",
+        "A scale of 16 bits is shared by `group_size` weights, so a weight takes `bits + 16 / group_size` bits; float32 takes 32.",
     ),
     why="you now know which promises no file of this format can keep, however large the model is.",
     mistakes=(
-        Mistake(
-            "scales forgotten",
-            edit(" + 16 / group_size", ""),
+        Mistake("scales forgotten", edit(" + 16 / group_size", ""),
             cause="This is the clean 8 of the assignment's question: every weight must also pay its part of a scale.",
-            cure="Add `16 / group_size` bits to each weight.",
-            see="`8.0` for 4 bits, whatever the group size",
-        ),
-        Mistake(
-            "a whole scale for each weight",
-            edit("16 / group_size", "16"),
+            cure="Add `16 / group_size` bits to each weight.", see="`8.0` for 4 bits, whatever the group size"),
+        Mistake("a whole scale for each weight", edit("16 / group_size", "16"),
             cause="The scale was not shared out among the weights of its group.",
-            cure="Divide its 16 bits by `group_size`.",
-            see="`1.6` for 4 bits",
-        ),
-        Mistake(
-            "scales in float32",
-            edit("16 / group_size", "32 / group_size"),
+            cure="Divide its 16 bits by `group_size`.", see="`1.6` for 4 bits"),
+        Mistake("scales in float32", edit("16 / group_size", "32 / group_size"),
             cause="A scale was counted with 32 bits.",
-            cure="This format stores scales as float16: 16 bits.",
-            see="`7.11` where `7.53` is expected",
-        ),
-        Mistake(
-            "bytes added to bits",
-            edit("16 / group_size", "2 / group_size"),
+            cure="This format stores scales as float16: 16 bits.", see="`7.11` where `7.53` is expected"),
+        Mistake("bytes added to bits", edit("16 / group_size", "2 / group_size"),
             cause="The scale's two bytes were added to a number of bits.",
-            cure="Count the scale in bits as well: 16.",
-            see="`7.94` where `7.53` is expected",
-        ),
-        Mistake(
-            "against float16",
-            edit("32 /", "16 /"),
+            cure="Count the scale in bits as well: 16.", see="`7.94` where `7.53` is expected"),
+        Mistake("against float16", edit("32 /", "16 /"),
             cause="The saving was measured against float16, where the assignment's 4 times comes from.",
-            cure="Compare with float32: 32 bits.",
-            see="half the expected answer",
-        ),
-        Mistake(
-            "bits, not a ratio",
-            edit("32 / (bits + 16 / group_size)", "bits + 16 / group_size"),
+            cure="Compare with float32: 32 bits.", see="half the expected answer"),
+        Mistake("bits, not a ratio", edit("32 / (bits + 16 / group_size)", "bits + 16 / group_size"),
             cause="This is what one weight takes.",
-            cure="Divide the 32 bits of float32 by it.",
-            see="`4.25` where `7.53` is expected",
-        ),
+            cure="Divide the 32 bits of float32 by it.", see="`4.25` where `7.53` is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """The bits of a whole file for each of its weights."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -37,12 +35,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return the effective bits per weight of a file: all its bits over all the numbers that the model has.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=effective_bits,
-    oracle=oracle,
-    cases=cases,
-    observe=observed.values,
+    reference=effective_bits, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", observe=observed.values,
     tolerance=1e-9,
     hints=(
         "A tensor holds as many numbers as the product of its dims; a scalar, with dims `()`, holds one.",
@@ -50,61 +43,31 @@ EXERCISE = Exercise(
     ),
     why="a 4-bit file has more than 4 bits a weight, and this number says at once how much more.",
     mistakes=(
-        Mistake(
-            "two dims assumed",
-            edit("math.prod(dims)", "dims[0] * dims[1]"),
+        Mistake("two dims assumed", edit("math.prod(dims)", "dims[0] * dims[1]"),
             cause="`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
-            cure="Use `math.prod(dims)` for any number of dims.",
-            see="`IndexError: tuple index out of range`",
-        ),
-        Mistake(
-            "whole bits only",
-            edit("8 * size / sum", "8 * size // sum"),
+            cure="Use `math.prod(dims)` for any number of dims.", see="`IndexError: tuple index out of range`"),
+        Mistake("whole bits only", edit("8 * size / sum", "8 * size // sum"),
             cause="`//` throws the fraction away, and in it stands what the scales cost.",
-            cure="Divide with `/`.",
-            see="whole numbers only",
-        ),
-        Mistake(
-            "bytes per weight",
-            edit("8 * size", "size"),
+            cure="Divide with `/`.", see="whole numbers only"),
+        Mistake("bytes per weight", edit("8 * size", "size"),
             cause="The size is in bytes, and a byte has eight bits.",
-            cure="Multiply the size by 8.",
-            see="an answer that is eight times too small",
-        ),
-        Mistake(
-            "matrices only",
-            edit("in shapes.values())", "in shapes.values() if len(dims) == 2)"),
+            cure="Multiply the size by 8.", see="an answer that is eight times too small"),
+        Mistake("matrices only", edit("in shapes.values())", "in shapes.values() if len(dims) == 2)"),
             cause="Biases and norms are in the file, so their numbers belong into the count.",
             cure="Count every tensor, whatever its number of dims.",
-            see="an answer that is too large as soon as there is a bias",
-        ),
-        Mistake(
-            "dims added instead of multiplied",
-            edit("math.prod(dims)", "sum(dims)"),
+            see="an answer that is too large as soon as there is a bias"),
+        Mistake("dims added instead of multiplied", edit("math.prod(dims)", "sum(dims)"),
             cause="A matrix of 4 by 8 holds 32 numbers, not 12.",
-            cure="Use `math.prod(dims)`.",
-            see="an answer that is far too large for matrices",
-        ),
-        Mistake(
-            "a scalar counts nothing",
-            edit("in shapes.values())", "in shapes.values() if dims)"),
+            cure="Use `math.prod(dims)`.", see="an answer that is far too large for matrices"),
+        Mistake("a scalar counts nothing", edit("in shapes.values())", "in shapes.values() if dims)"),
             cause="Empty dims were read as no numbers, but a scalar is one.",
             cure="Leave it to `math.prod(())`, which is 1.",
-            see="an answer that is slightly too large where dims are `()`",
-        ),
-        Mistake(
-            "upside down",
-            edit("8 * size / sum(", "1 / (8 * size) * sum("),
+            see="an answer that is slightly too large where dims are `()`"),
+        Mistake("upside down", edit("8 * size / sum(", "1 / (8 * size) * sum("),
             cause="These are weights per bit.",
-            cure="Divide the bits by the number of weights.",
-            see="`0.25` where `4.0` is expected",
-        ),
-        Mistake(
-            "mean over tensors",
-            edit("sum(math.prod(dims) for dims in shapes.values())", "len(shapes)"),
+            cure="Divide the bits by the number of weights.", see="`0.25` where `4.0` is expected"),
+        Mistake("mean over tensors", edit("sum(math.prod(dims) for dims in shapes.values())", "len(shapes)"),
             cause="The bits were shared out among the tensors instead of their numbers.",
-            cure="Divide by the number of weights, not by `len(shapes)`.",
-            see="thousands of bits",
-        ),
+            cure="Divide by the number of weights, not by `len(shapes)`.", see="thousands of bits"),
     ),
 )

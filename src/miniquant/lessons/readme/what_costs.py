@@ -1,7 +1,5 @@
 """The bytes beyond 4 bits a weight, by reason."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -62,120 +60,68 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Account for every byte beyond 4 bits a weight: scales, tensors kept at more than 4 bits, and the overhead.",
-    minutes=12,
-    difficulty="stretch",
-    reference=what_costs,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-6,
+    reference=what_costs, oracle=oracle, cases=cases, minutes=12, difficulty="stretch", tolerance=1e-6,
     observe=observed.values,
     hints=(
-        "At 4 bits a weight, a tensor would take `math.prod(dims) / 2` bytes; what its values take beyond that is "
-        "what it costs to keep it at more bits.",
-        "For each tensor, add its scales under `scales`, and `tensor_bytes` less its scales less `math.prod(dims) / "
-        "2` under `more than 4 bits`; `overhead` is given.",
+        "At 4 bits a weight, a tensor would take `math.prod(dims) / 2` bytes; what its values take beyond that is what it costs to keep it at more bits.",
+        "For each tensor, add its scales under `scales`, and `tensor_bytes` less its scales less `math.prod(dims) / 2` under `more than 4 bits`; `overhead` is given.",
     ),
     why="ideal plus these costs is the file, to the byte: the third question is answered and nothing is left over.",
     mistakes=(
-        Mistake(
-            "scales counted twice",
-            edit(" - scales", ""),
+        Mistake("scales counted twice", edit(" - scales", ""),
             cause="`tensor_bytes` includes the scales, and they were left in `more than 4 bits` as well.",
             cure="Subtract the scales from the tensor's bytes first.",
-            see="a number at `more than 4 bits` for a tensor that is at 4 bits",
-        ),
-        Mistake(
-            "no default scheme",
-            edit('schemes.get(name, "f32")', "schemes[name]"),
-            cause="`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as "
-            "f32.",
-            cure='Use `schemes.get(name, "f32")`.',
-            see="`KeyError` with the name of a tensor",
-        ),
-        Mistake(
-            "4 bits taken for 4 bytes",
-            edit("math.prod(dims) / 2", "math.prod(dims) * 4"),
+            see="a number at `more than 4 bits` for a tensor that is at 4 bits"),
+        Mistake("no default scheme", edit('schemes.get(name, "f32")', "schemes[name]"),
+            cause="`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as f32.",
+            cure='Use `schemes.get(name, "f32")`.', see="`KeyError` with the name of a tensor"),
+        Mistake("4 bits taken for 4 bytes", edit("math.prod(dims) / 2", "math.prod(dims) * 4"),
             cause="Four bytes were subtracted for each weight, as float32 would take.",
-            cure="Four bits are half a byte: subtract `math.prod(dims) / 2`.",
-            see="a negative number",
-        ),
-        Mistake(
-            "whole tensors, scales and all",
+            cure="Four bits are half a byte: subtract `math.prod(dims) / 2`.", see="a negative number"),
+        Mistake("whole tensors, scales and all",
             edit("total - scales - math.prod(dims) / 2", 'total if schemes.get(name) != "q4_per_group_64" else 0'),
-            cause="All bytes of every tensor that is not at 4 bits were counted, but 4 bits of each value would be "
-            "there anyway.",
+            cause="All bytes of every tensor that is not at 4 bits were counted, but 4 bits of each value would be there anyway.",
             cure="Subtract its scales, which are counted already, and `math.prod(dims) / 2`.",
-            see="a sum that is more than the file",
-        ),
-        Mistake(
-            "whole tensors instead of what is beyond 4 bits",
-            edit(
+            see="a sum that is more than the file"),
+        Mistake("whole tensors instead of what is beyond 4 bits", edit(
                 "total - scales - math.prod(dims) / 2",
                 'total - scales if schemes.get(name) != "q4_per_group_64" else 0',
             ),
             cause="All bytes of an f32, f16 or Q8 tensor were counted, but 4 bits of each value would be there anyway.",
-            cure="Subtract `math.prod(dims) / 2` for each of them.",
-            see="a sum that is more than the file",
-        ),
-        Mistake(
-            "eight bits taken for free",
-            edit(
+            cure="Subtract `math.prod(dims) / 2` for each of them.", see="a sum that is more than the file"),
+        Mistake("eight bits taken for free", edit(
                 "total - scales - math.prod(dims) / 2",
                 'total - scales - math.prod(dims) / 2 if schemes.get(name) != "q8_per_channel" else 0',
             ),
             cause="A tensor in `q8_per_channel` is quantized, and still takes 4 bits a value more than 4.",
             cure="Count it with 4 extra bits: half a byte a value.",
-            see="`0.0` at key `'more than 4 bits'` for a Q8 tensor",
-        ),
-        Mistake(
-            "float16 taken for free",
-            edit(
+            see="`0.0` at key `'more than 4 bits'` for a Q8 tensor"),
+        Mistake("float16 taken for free", edit(
                 "total - scales - math.prod(dims) / 2",
                 'total - scales - math.prod(dims) / 2 if schemes.get(name) != "f16" else 0',
             ),
             cause="A float16 value takes 12 bits more than 4.",
             cure="Count every tensor that is not at 4 bits.",
-            see="`0.0` at key `'more than 4 bits'` for an f16 tensor",
-        ),
-        Mistake(
-            "scales forgotten",
-            omit('costs["scales"] += scales'),
+            see="`0.0` at key `'more than 4 bits'` for an f16 tensor"),
+        Mistake("scales forgotten", omit('costs["scales"] += scales'),
             cause="The quantized tensors carry their scales, two bytes each.",
-            cure="Add them under `scales`.",
-            see="`0.0` at key `'scales'`",
-        ),
-        Mistake(
-            "scales in float32",
-            edit('costs["scales"] += scales', 'costs["scales"] += 2 * scales'),
+            cure="Add them under `scales`.", see="`0.0` at key `'scales'`"),
+        Mistake("scales in float32", edit('costs["scales"] += scales', 'costs["scales"] += 2 * scales'),
             cause="Each scale was counted with four bytes.",
-            cure="A scale is a float16: two bytes.",
-            see="twice the expected number at key `'scales'`",
-        ),
-        Mistake(
-            "only the tensors in schemes",
-            edit(
+            cure="A scale is a float16: two bytes.", see="twice the expected number at key `'scales'`"),
+        Mistake("only the tensors in schemes", edit(
                 "        total, scales", "        if name not in schemes:\n            continue\n        total, scales"
             ),
             cause="Biases and norms, which no scheme names, are in the file as f32.",
             cure='Go over `shapes`, and take `schemes.get(name, "f32")`.',
-            see="too little at key `'more than 4 bits'` as soon as there is a bias",
-        ),
-        Mistake(
-            "padding assumed",
-            edit('descriptors": overhead', 'descriptors": math.ceil(overhead / 32) * 32'),
-            cause="The overhead was rounded up to a multiple of 32: the question names padding, but this layout has "
-            "none.",
-            cure="Hand the overhead on as it is.",
-            see="a multiple of 32 for the header",
-        ),
-        Mistake(
-            "bits instead of bytes",
-            edit('costs["scales"] += scales', 'costs["scales"] += 8 * scales').edit(
+            see="too little at key `'more than 4 bits'` as soon as there is a bias"),
+        Mistake("padding assumed", edit('descriptors": overhead', 'descriptors": math.ceil(overhead / 32) * 32'),
+            cause="The overhead was rounded up to a multiple of 32: the question names padding, but this layout has none.",
+            cure="Hand the overhead on as it is.", see="a multiple of 32 for the header"),
+        Mistake("bits instead of bytes", edit('costs["scales"] += scales', 'costs["scales"] += 8 * scales').edit(
                 "total - scales - math.prod(dims) / 2", "8 * (total - scales) - 4 * math.prod(dims)"
             ),
             cause="The numbers are bits.",
-            cure="Divide by 8.",
-            see="answers that are eight times too large",
-        ),
+            cure="Divide by 8.", see="answers that are eight times too large"),
     ),
 )

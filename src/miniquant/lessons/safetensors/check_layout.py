@@ -1,7 +1,5 @@
 """Whether the tensors fill the data."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -83,58 +81,33 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Check that the tensors cover the data exactly, without holes or overlaps, and list them as they lie there.",
-    minutes=8,
-    difficulty="core",
-    reference=check_layout,
-    oracle=oracle,
-    cases=cases,
+    reference=check_layout, oracle=oracle, cases=cases, minutes=8, difficulty="core",
     hints=(
         "Sort the names by where they begin and end. Then every tensor must begin where the one before it ended, the first at 0, and the last must end where the data ends.",
         '`sorted(entries, key=lambda name: entries[name]["data_offsets"])`; for each, compare begin with the end of the last, and end - begin with `ITEM[dtype] * math.prod(shape)`.',
     ),
     why="a byte that no tensor owns is a place to hide something; a byte that two own is a surprise.",
     mistakes=(
-        Mistake(
-            "overlaps let through",
-            edit("begin != at", "begin > at").edit("at = end", "at = max(at, end)"),
+        Mistake("overlaps let through", edit("begin != at", "begin > at").edit("at = end", "at = max(at, end)"),
             cause="A tensor may not begin before the last one has ended.",
-            cure="Demand that begin is equal to the end before.",
-            see="a list where two tensors share bytes",
-        ),
-        Mistake(
-            "holes let through",
-            edit("begin != at", "begin < at"),
+            cure="Demand that begin is equal to the end before.", see="a list where two tensors share bytes"),
+        Mistake("holes let through", edit("begin != at", "begin < at"),
             cause="Between two tensors, or before the first, lie bytes that nobody owns.",
             cure="Demand that begin is equal to the end before, and 0 for the first.",
-            see="a list where bytes 4 to 7 belong to nobody",
-        ),
-        Mistake(
-            "bytes behind the last tensor let through",
-            omit("if at != n_bytes"),
+            see="a list where bytes 4 to 7 belong to nobody"),
+        Mistake("bytes behind the last tensor let through", omit("if at != n_bytes"),
             cause="The data must end where the last tensor ends: a second file could hide after it, or the data may be cut off.",
-            cure="Compare the last end with `n_bytes`.",
-            see="a list for data of 12 bytes with a tensor of 4",
-        ),
-        Mistake(
-            "shape and size never compared",
-            omit("if end - begin"),
+            cure="Compare the last end with `n_bytes`.", see="a list for data of 12 bytes with a tensor of 4"),
+        Mistake("shape and size never compared", omit("if end - begin"),
             cause="A tensor of two float32 needs eight bytes, and this one has four.",
             cure="Compare end - begin with the element's bytes times the product of the shape.",
-            see="a list where a shape does not fit",
-        ),
-        Mistake(
-            "the header's order demanded",
+            see="a list where a shape does not fit"),
+        Mistake("the header's order demanded",
             edit('sorted(entries, key=lambda name: entries[name]["data_offsets"])', "list(entries)"),
             cause="A header may list the tensors in any order; only the data must be complete.",
-            cure="Sort by the offsets first.",
-            see="a good file refused because its last tensor is listed first",
-        ),
-        Mistake(
-            "listed in the header's order",
-            edit("return names", "return list(entries)"),
+            cure="Sort by the offsets first.", see="a good file refused because its last tensor is listed first"),
+        Mistake("listed in the header's order", edit("return names", "return list(entries)"),
             cause="The names are asked for in the order of the data.",
-            cure="Return the sorted names.",
-            see="['last', 'first'] where ['first', 'last'] is expected",
-        ),
+            cure="Return the sorted names.", see="['last', 'first'] where ['first', 'last'] is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """An optimizer's state as named arrays and a little JSON."""
 
-from __future__ import annotations
-
 import json
 
 from ...lab import Exercise, Mistake, edit
@@ -75,66 +73,34 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Take an optimizer's state apart: its tensors under flat names, its settings as JSON.",
-    minutes=8,
-    difficulty="core",
-    reference=flatten_optimizer,
-    oracle=oracle,
-    cases=cases,
-    observe=observed,
+    reference=flatten_optimizer, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=observed,
     hints=(
         'A state is {"state": {number of the parameter: {key: tensor}}, "param_groups": [settings]}. Two loops, one inside the other, give every tensor a name of its own.',
         '`f"optimizer.{number}.{key}"` for the names, and `json.dumps(state["param_groups"])` for the rest.',
     ),
     why="what fits into arrays and JSON needs no pickle, and a whole training run does.",
     mistakes=(
-        Mistake(
-            "the parameter's number left out",
-            edit("{number}.", ""),
+        Mistake("the parameter's number left out", edit("{number}.", ""),
             cause="All parameters share the same keys, so each overwrites the one before.",
-            cure="Put the number into the name.",
-            see="one tensor for each key, of the last parameter",
-        ),
-        Mistake(
-            "no prefix",
-            edit("optimizer.", ""),
+            cure="Put the number into the name.", see="one tensor for each key, of the last parameter"),
+        Mistake("no prefix", edit("optimizer.", ""),
             cause="The names do not say that they belong to the optimizer, and in one file with the model's they must.",
-            cure='Begin every name with "optimizer.".',
-            see="'0.seen' where 'optimizer.0.seen' is expected",
-        ),
-        Mistake(
-            "the key before the number",
-            edit("{number}.{key}", "{key}.{number}"),
+            cure='Begin every name with "optimizer.".', see="'0.seen' where 'optimizer.0.seen' is expected"),
+        Mistake("the key before the number", edit("{number}.{key}", "{key}.{number}"),
             cause="Number and key changed places, and the way back reads them in the other order.",
             cure="The number first: `optimizer.0.exp_avg`.",
-            see="'optimizer.seen.0' where 'optimizer.0.seen' is expected",
-        ),
-        Mistake(
-            "the step count left out",
-            edit('tensors[f"', 'if tensor.ndim > 0:\n                tensors[f"'),
+            see="'optimizer.seen.0' where 'optimizer.0.seen' is expected"),
+        Mistake("the step count left out", edit('tensors[f"', 'if tensor.ndim > 0:\n                tensors[f"'),
             cause="Adam counts its steps in a tensor without dims, and corrects its averages by it; without it, it begins at 1 again.",
-            cure="Keep every tensor, single numbers too.",
-            see="'optimizer.0.step' missing",
-        ),
-        Mistake(
-            "Python's text in place of JSON",
-            edit("json.dumps", "str"),
+            cure="Keep every tensor, single numbers too.", see="'optimizer.0.step' missing"),
+        Mistake("Python's text in place of JSON", edit("json.dumps", "str"),
             cause="`str` writes Python: single quotes, None and False, which no JSON parser reads.",
-            cure="Use `json.dumps`.",
-            see="a text with single quotes in it",
-        ),
-        Mistake(
-            "settings left out",
-            edit('json.dumps(state["param_groups"])', '"[]"'),
+            cure="Use `json.dumps`.", see="a text with single quotes in it"),
+        Mistake("settings left out", edit('json.dumps(state["param_groups"])', '"[]"'),
             cause="Learning rate, betas and weight decay are in param_groups, and they are missing.",
-            cure='Write `json.dumps(state["param_groups"])`.',
-            see="an empty list of groups",
-        ),
-        Mistake(
-            "only the first group",
-            edit('["param_groups"]', '["param_groups"][0]'),
+            cure='Write `json.dumps(state["param_groups"])`.', see="an empty list of groups"),
+        Mistake("only the first group", edit('["param_groups"]', '["param_groups"][0]'),
             cause="An optimizer has a list of groups, and one was written without the list around it.",
-            cure="Write the whole list.",
-            see="a dict where a list is expected",
-        ),
+            cure="Write the whole list.", see="a dict where a list is expected"),
     ),
 )

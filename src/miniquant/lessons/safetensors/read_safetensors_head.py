@@ -1,7 +1,5 @@
 """A header read without trust."""
 
-from __future__ import annotations
-
 import json
 import struct
 
@@ -85,79 +83,42 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Read the header of a safetensors file, say where the data begins, and refuse whatever is not right.",
-    minutes=10,
-    difficulty="core",
-    reference=read_safetensors_head,
-    oracle=oracle,
-    cases=cases,
+    reference=read_safetensors_head, oracle=oracle, cases=cases, minutes=10, difficulty="core",
     hints=(
         "Check before you use: eight bytes for the length, a length that fits the file, a `{` at the start. `json.loads` raises a ValueError by itself for what is no JSON, and says nothing about a duplicate key.",
         "`json.loads(text, object_pairs_hook=f)` hands every object to `f` as a list of pairs: raise a ValueError if `dict(pairs)` is shorter than `pairs`, else return it.",
     ),
     why="two readers that disagree about which of two equal keys counts see two models in one file.",
     mistakes=(
-        Mistake(
-            "the last of two equal keys wins",
-            edit(", object_pairs_hook=unique", ""),
+        Mistake("the last of two equal keys wins", edit(", object_pairs_hook=unique", ""),
             cause="`json.loads` keeps the last of two equal keys and forgets the other without a word.",
             cure="Give it an `object_pairs_hook` that compares lengths.",
-            see="a header where a ValueError is expected, because of a duplicate name",
-        ),
-        Mistake(
-            "the length believed",
-            omit("if length > len(data)"),
+            see="a header where a ValueError is expected, because of a duplicate name"),
+        Mistake("the length believed", omit("if length > len(data)"),
             cause="A slice beyond the end of the file is no error in Python: it is just shorter.",
             cure="Compare the length with what the file has left.",
-            see="a header read from a file that says it is longer than it is",
-        ),
-        Mistake(
-            "struct's own error",
-            omit("if len(data) < 8"),
+            see="a header read from a file that says it is longer than it is"),
+        Mistake("struct's own error", omit("if len(data) < 8"),
             cause="For a file of fewer than eight bytes `struct.unpack` raises `struct.error`, which is no ValueError.",
-            cure="Look at `len(data)` first.",
-            see="a struct.error where a ValueError is expected",
-        ),
-        Mistake(
-            "any beginning accepted",
-            omit("if data[8:9]"),
+            cure="Look at `len(data)` first.", see="a struct.error where a ValueError is expected"),
+        Mistake("any beginning accepted", omit("if data[8:9]"),
             cause="The header must begin with `{`: a space before it, or a list, is malformed.",
-            cure="Check the first byte.",
-            see="a result for a header that begins with a space",
-        ),
-        Mistake(
-            "32-bit length",
-            edit('"<Q", data[:8]', '"<I", data[:4]'),
+            cure="Check the first byte.", see="a result for a header that begins with a space"),
+        Mistake("32-bit length", edit('"<Q", data[:8]', '"<I", data[:4]'),
             cause="Four of the eight bytes of the length were read; what stands in the others was overlooked.",
-            cure="Unpack eight bytes, as `Q`.",
-            see="a header read from a file whose length is enormous",
-        ),
-        Mistake(
-            "big-endian",
-            edit("<Q", ">Q"),
+            cure="Unpack eight bytes, as `Q`.", see="a header read from a file whose length is enormous"),
+        Mistake("big-endian", edit("<Q", ">Q"),
             cause="Read with the most significant byte first, a length of 2 is more than a million terabytes.",
-            cure="Unpack with `<Q`.",
-            see="every good file refused as too short",
-        ),
-        Mistake(
-            "the eight bytes of the length forgotten",
-            edit("unique), 8 + length", "unique), length"),
+            cure="Unpack with `<Q`.", see="every good file refused as too short"),
+        Mistake("the eight bytes of the length forgotten", edit("unique), 8 + length", "unique), length"),
             cause="The data begins after the header *and* after the eight bytes before it.",
-            cure="Return 8 + length.",
-            see="2 where 10 is expected",
-        ),
-        Mistake(
-            "the padding taken for data",
+            cure="Return 8 + length.", see="2 where 10 is expected"),
+        Mistake("the padding taken for data",
             edit("unique), 8 + length", "unique), 8 + len(data[8 : 8 + length].rstrip())"),
             cause="The spaces at the end belong to the header: its length counts them.",
-            cure="Add the length as it stands in the file.",
-            see="too small a number where the header is padded",
-        ),
-        Mistake(
-            "Latin-1 instead of UTF-8",
-            edit("utf-8", "latin-1"),
+            cure="Add the length as it stands in the file.", see="too small a number where the header is padded"),
+        Mistake("Latin-1 instead of UTF-8", edit("utf-8", "latin-1"),
             cause="Every byte was taken for a character, so é became two, and what is no UTF-8 was accepted.",
-            cure='Decode with "utf-8".',
-            see="`Ã©` where `é` is expected",
-        ),
+            cure='Decode with "utf-8".', see="`Ã©` where `é` is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """The header's bytes."""
 
-from __future__ import annotations
-
 import json
 import struct
 
@@ -42,76 +40,40 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn the header's JSON into bytes: its length as a u64, then UTF-8, padded with spaces to a multiple of eight.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=safetensors_head,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=safetensors_head, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", fields=fields,
     hints=(
         "Encode first, pad second, count last: the length is that of the bytes, padding included.",
         '`data += b" " * (-len(data) % 8)`, then `struct.pack("<Q", len(data)) + data`.',
     ),
     why="JSON allows spaces at its end, so the padding needs no rule of its own.",
     mistakes=(
-        Mistake(
-            "the length counts characters",
-            body("""
+        Mistake("the length counts characters", body("""
                 text += " " * (-len(text) % 8)
                 return struct.pack("<Q", len(text)) + text.encode("utf-8")
             """),
             cause="The length counts characters, and é takes two bytes in UTF-8.",
-            cure="Encode first, and take `len` of the bytes.",
-            see="plain letters right, and `é` one too short",
-        ),
-        Mistake(
-            "the padding not counted",
+            cure="Encode first, and take `len` of the bytes.", see="plain letters right, and `é` one too short"),
+        Mistake("the padding not counted",
             edit("    data += b", "    length = len(data)\n    data += b").edit('"<Q", len(data)', '"<Q", length'),
             cause="The length stops at the end of the JSON, so a reader takes the spaces for data, and every tensor is shifted.",
-            cure="Pad before you count.",
-            see="7 where 8 is expected",
-        ),
-        Mistake(
-            "no padding",
-            omit("data += b"),
+            cure="Pad before you count.", see="7 where 8 is expected"),
+        Mistake("no padding", omit("data += b"),
             cause="The specification makes padding optional, and this exercise asks for it: the data after it is aligned.",
-            cure='Add `b" " * (-len(data) % 8)`.',
-            see="too few bytes for most headers",
-        ),
-        Mistake(
-            "eight spaces too many",
-            edit("(-len(data) % 8)", "(8 - len(data) % 8)"),
+            cure='Add `b" " * (-len(data) % 8)`.', see="too few bytes for most headers"),
+        Mistake("eight spaces too many", edit("(-len(data) % 8)", "(8 - len(data) % 8)"),
             cause="`8 - len(data) % 8` is 8, not 0, where the header is a multiple of eight already.",
-            cure="Use `-len(data) % 8`, which goes from 0 to 7.",
-            see="most headers right, and 16 where 8 is expected",
-        ),
-        Mistake(
-            "padded with zeros",
-            edit('b" "', 'b"\\0"'),
+            cure="Use `-len(data) % 8`, which goes from 0 to 7.", see="most headers right, and 16 where 8 is expected"),
+        Mistake("padded with zeros", edit('b" "', 'b"\\0"'),
             cause="Zero bytes are no white space in JSON, and the parser stops at the first.",
-            cure="Pad with spaces, 0x20.",
-            see="`00` where `20` is expected",
-        ),
-        Mistake(
-            "32-bit length",
-            edit("<Q", "<I"),
+            cure="Pad with spaces, 0x20.", see="`00` where `20` is expected"),
+        Mistake("32-bit length", edit("<Q", "<I"),
             cause="The length takes four bytes, and here eight.",
-            cure="Pack it as `Q`.",
-            see="the JSON begins at byte 4",
-        ),
-        Mistake(
-            "big-endian",
-            edit("<Q", ">Q"),
+            cure="Pack it as `Q`.", see="the JSON begins at byte 4"),
+        Mistake("big-endian", edit("<Q", ">Q"),
             cause="The most significant byte came first: a reader sees a header of many terabytes.",
-            cure="Begin the format with `<`.",
-            see="the length in byte 7 instead of byte 0",
-        ),
-        Mistake(
-            "the length counts itself",
-            edit('"<Q", len(data)', '"<Q", 8 + len(data)'),
+            cure="Begin the format with `<`.", see="the length in byte 7 instead of byte 0"),
+        Mistake("the length counts itself", edit('"<Q", len(data)', '"<Q", 8 + len(data)'),
             cause="The eight bytes of the length were counted, too.",
-            cure="Count the header alone.",
-            see="16 where 8 is expected",
-        ),
+            cure="Count the header alone.", see="16 where 8 is expected"),
     ),
 )

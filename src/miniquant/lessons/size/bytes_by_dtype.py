@@ -1,7 +1,5 @@
 """Where the bytes of the data go."""
 
-from __future__ import annotations
-
 import math
 
 from ...lab import Exercise, Mistake, edit, omit
@@ -54,87 +52,47 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Sum the bytes of the data section by dtype, and count all the scales under a key of their own.",
-    minutes=8,
-    difficulty="core",
-    reference=bytes_by_dtype,
-    oracle=oracle,
-    cases=cases,
+    reference=bytes_by_dtype, oracle=oracle, cases=cases, minutes=8, difficulty="core",
     observe=observed.values_but_zeros,
     hints=(
         'Begin with a dict of five zeros, one for each scheme and one for `"scales"`, and go over `shapes.items()`.',
-        "A tensor's scales take `2 * out` bytes in `q8_per_channel` and `2 * out * (in // 64)` in `q4_per_group_64`; "
-        "what is left of `tensor_bytes` are its values.",
+        "A tensor's scales take `2 * out` bytes in `q8_per_channel` and `2 * out * (in // 64)` in `q4_per_group_64`; what is left of `tensor_bytes` are its values.",
     ),
     why="these five numbers are the second question of the assignment's README: where does most of the file go?",
     mistakes=(
-        Mistake(
-            "no default scheme",
-            edit('schemes.get(name, "f32")', "schemes[name]"),
-            cause="`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as "
-            "f32.",
-            cure='Use `schemes.get(name, "f32")`.',
-            see="`KeyError` with the name of a tensor",
-        ),
-        Mistake(
-            "scales counted, not their bytes",
+        Mistake("no default scheme", edit('schemes.get(name, "f32")', "schemes[name]"),
+            cause="`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as f32.",
+            cure='Use `schemes.get(name, "f32")`.', see="`KeyError` with the name of a tensor"),
+        Mistake("scales counted, not their bytes",
             edit('total["scales"] += scales', 'total["scales"] += scales // 2'),
             cause="The number of scales was added up.",
-            cure="Each is a float16: multiply by two bytes.",
-            see="half the expected number at key `'scales'`",
-        ),
-        Mistake(
-            "scales left with their values",
-            omit('total["scales"] += scales').edit(" - scales", ""),
+            cure="Each is a float16: multiply by two bytes.", see="half the expected number at key `'scales'`"),
+        Mistake("scales left with their values", omit('total["scales"] += scales').edit(" - scales", ""),
             cause="The scales were counted under the type of the values that they belong to.",
-            cure='Subtract them there, and add them under `"scales"`.',
-            see="0 at key `'scales'`",
-        ),
-        Mistake(
-            "scales counted twice",
-            edit(" - scales", ""),
+            cure='Subtract them there, and add them under `"scales"`.', see="0 at key `'scales'`"),
+        Mistake("scales counted twice", edit(" - scales", ""),
             cause="The scales stand under `scales` and are still in the bytes of the values.",
             cure="Subtract from `tensor_bytes` what you add under `scales`.",
-            see="a sum that is larger than the data section",
-        ),
-        Mistake(
-            "scales counted as f16",
-            edit('total["scales"] += scales', 'total["f16"] += scales'),
+            see="a sum that is larger than the data section"),
+        Mistake("scales counted as f16", edit('total["scales"] += scales', 'total["f16"] += scales'),
             cause="Scales are float16 numbers, but they are not tensors of the type f16.",
-            cure='Give them their own key, `"scales"`.',
-            see="0 at key `'scales'`, and too much at `'f16'`",
-        ),
-        Mistake(
-            "only the tensors in schemes",
-            edit(
+            cure='Give them their own key, `"scales"`.', see="0 at key `'scales'`, and too much at `'f16'`"),
+        Mistake("only the tensors in schemes", edit(
                 "        scheme = schemes",
                 "        if name not in schemes:\n            continue\n        scheme = schemes",
             ),
             cause="A tensor that `schemes` does not name is in the file too, as f32.",
-            cure='Take `schemes.get(name, "f32")`.',
-            see="0 at key `'f32'`",
-        ),
-        Mistake(
-            "scales in float32",
-            edit('total["scales"] += scales', 'total["scales"] += 2 * scales'),
+            cure='Take `schemes.get(name, "f32")`.', see="0 at key `'f32'`"),
+        Mistake("scales in float32", edit('total["scales"] += scales', 'total["scales"] += 2 * scales'),
             cause="Each scale was counted with four bytes.",
-            cure="A scale is a float16: two bytes.",
-            see="twice the expected number at key `'scales'`",
-        ),
-        Mistake(
-            "values counted instead of bytes",
-            edit("tensor_bytes(scheme, dims) - scales", "math.prod(dims)"),
+            cure="A scale is a float16: two bytes.", see="twice the expected number at key `'scales'`"),
+        Mistake("values counted instead of bytes", edit("tensor_bytes(scheme, dims) - scales", "math.prod(dims)"),
             cause="One was added for each value, whatever its width.",
-            cure="Multiply by the width: 4 bytes, 2, 1, and a half.",
-            see="the right number for `q8_per_channel` only",
-        ),
-        Mistake(
-            "bits instead of bytes",
-            edit('total["scales"] += scales', 'total["scales"] += 8 * scales').edit(
+            cure="Multiply by the width: 4 bytes, 2, 1, and a half.", see="the right number for `q8_per_channel` only"),
+        Mistake("bits instead of bytes", edit('total["scales"] += scales', 'total["scales"] += 8 * scales').edit(
                 "tensor_bytes(scheme, dims) - scales", "8 * (tensor_bytes(scheme, dims) - scales)"
             ),
             cause="The numbers are bits.",
-            cure="Divide by 8.",
-            see="answers that are eight times too large",
-        ),
+            cure="Divide by 8.", see="answers that are eight times too large"),
     ),
 )

@@ -1,7 +1,5 @@
 """The tensors of a MiniGPT, from its config."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared import observed
 
@@ -50,88 +48,48 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return the dims of every tensor of a MiniGPT by name, from the five numbers of its config.",
-    minutes=10,
-    difficulty="core",
-    reference=parameter_shapes,
-    oracle=oracle,
-    cases=cases,
-    observe=observed.values,
+    reference=parameter_shapes, oracle=oracle, cases=cases, minutes=10, difficulty="core", observe=observed.values,
     hints=(
         "Write down one layer first: two norms with weight and bias, four linears of weight (out, in) and bias (out,).",
-        "`attn.qkv` gives out three vectors at once, so its weight is (3 * d_model, d_model); the head is `tok_emb` "
-        "itself and is not stored again.",
+        "`attn.qkv` gives out three vectors at once, so its weight is (3 * d_model, d_model); the head is `tok_emb` itself and is not stored again.",
     ),
     why="a few numbers decide a model's size, and you can now weigh one that nobody has trained yet.",
     mistakes=(
-        Mistake(
-            "a number instead of a tuple",
+        Mistake("a number instead of a tuple",
             edit('.weight"] = (d,)', '.weight"] = (d)').edit('.bias"] = (d,)', '.bias"] = (d)'),
             cause="`(d)` is `d` in brackets; it is the comma that makes a tuple.",
-            cure="Write `(d,)` for one dim.",
-            see="`the type differs`, with `int` on your side",
-        ),
-        Mistake(
-            "always four layers",
-            edit('range(config["n_layers"])', "range(4)"),
+            cure="Write `(d,)` for one dim.", see="`the type differs`, with `int` on your side"),
+        Mistake("always four layers", edit('range(config["n_layers"])', "range(4)"),
             cause="The number of layers was typed in, and another config has another number.",
-            cure='Use `range(config["n_layers"])`.',
-            see="`the keys differ`, whatever the number of layers",
-        ),
-        Mistake(
-            "the head stored as well",
+            cure='Use `range(config["n_layers"])`.', see="`the keys differ`, whatever the number of layers"),
+        Mistake("the head stored as well",
             edit("    return shapes", '    shapes["head.weight"] = (config["vocab_size"], d)\n    return shapes'),
             cause="The head is the token embedding itself, used a second time, so the state dict holds it once.",
-            cure="Leave out the head.",
-            see="one name too many, with the shape of `tok_emb.weight`",
-        ),
-        Mistake(
-            "linear biases forgotten",
-            omit('shapes[f"layers.{i}.{name}.bias"]'),
+            cure="Leave out the head.", see="one name too many, with the shape of `tok_emb.weight`"),
+        Mistake("linear biases forgotten", omit('shapes[f"layers.{i}.{name}.bias"]'),
             cause="Every linear layer of this model has a bias of as many numbers as it has outputs.",
             cure="Add `.bias` with dims (out,) for all four linears of a layer.",
-            see="`the keys differ`, and no bias among the linears",
-        ),
-        Mistake(
-            "norm biases forgotten",
-            omit('shapes[f"{norm}.bias"]'),
+            see="`the keys differ`, and no bias among the linears"),
+        Mistake("norm biases forgotten", omit('shapes[f"{norm}.bias"]'),
             cause="A LayerNorm has a weight and a bias; it is RMSNorm that has a weight alone.",
             cure="Add `.bias` with dims (d_model,) for every norm.",
-            see="`the keys differ`, and no bias among the norms",
-        ),
-        Mistake(
-            "dims turned around",
-            edit('.weight"] = dims', '.weight"] = dims[::-1]'),
+            see="`the keys differ`, and no bias among the norms"),
+        Mistake("dims turned around", edit('.weight"] = dims', '.weight"] = dims[::-1]'),
             cause="The weight of an `nn.Linear` is (out, in): a row for each output.",
-            cure="Put the number of outputs first.",
-            see="(in, out) where (out, in) is expected",
-        ),
-        Mistake(
-            "final norm forgotten",
-            edit('norms = ["ln_f"]', "norms = []"),
+            cure="Put the number of outputs first.", see="(in, out) where (out, in) is expected"),
+        Mistake("final norm forgotten", edit('norms = ["ln_f"]', "norms = []"),
             cause="After the last layer there is one more LayerNorm, `ln_f`.",
-            cure="Add `ln_f.weight` and `ln_f.bias`.",
-            see="two names too few, whatever the number of layers",
-        ),
-        Mistake(
-            "four times d_model assumed",
-            edit('config["d_mlp"]', '4 * config["d_model"]'),
+            cure="Add `ln_f.weight` and `ln_f.bias`.", see="two names too few, whatever the number of layers"),
+        Mistake("four times d_model assumed", edit('config["d_mlp"]', '4 * config["d_model"]'),
             cause="The width of the MLP was taken to be four times d_model, but it has a number of its own.",
             cure='Use `config["d_mlp"]`.',
-            see="wrong dims for `mlp.fc1` and `mlp.fc2`, and the right ones for everything else",
-        ),
-        Mistake(
-            "layers counted from 1",
-            edit('range(config["n_layers"])', 'range(1, config["n_layers"] + 1)'),
+            see="wrong dims for `mlp.fc1` and `mlp.fc2`, and the right ones for everything else"),
+        Mistake("layers counted from 1", edit('range(config["n_layers"])', 'range(1, config["n_layers"] + 1)'),
             cause="PyTorch numbers the layers of a ModuleList from 0.",
-            cure='Use `range(config["n_layers"])`.',
-            see="`layers.1` where `layers.0` is expected",
-        ),
-        Mistake(
-            "qkv as a square",
-            edit("(3 * d, d)", "(d, d)"),
+            cure='Use `range(config["n_layers"])`.', see="`layers.1` where `layers.0` is expected"),
+        Mistake("qkv as a square", edit("(3 * d, d)", "(d, d)"),
             cause="Queries, keys and values come out of one matrix, so it has three times d_model rows.",
             cure="Give `attn.qkv` the dims (3 * d_model, d_model), and its bias (3 * d_model,).",
-            see="(d_model, d_model) for `attn.qkv.weight`",
-        ),
+            see="(d_model, d_model) for `attn.qkv.weight`"),
     ),
 )

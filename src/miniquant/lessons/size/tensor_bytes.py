@@ -1,7 +1,5 @@
 """The bytes of one tensor."""
 
-from __future__ import annotations
-
 import math
 
 from ...lab import Exercise, Mistake, body, edit
@@ -43,123 +41,74 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return how many bytes a tensor takes in the data section, from its scheme and its dims alone.",
-    minutes=8,
-    difficulty="core",
-    reference=tensor_bytes,
-    oracle=oracle,
-    cases=cases,
+    reference=tensor_bytes, oracle=oracle, cases=cases, minutes=8, difficulty="core",
     hints=(
         "`math.prod(dims)` counts the values; it is 1 for a scalar, whose dims are `()`.",
-        "A quantized tensor is `2 * (number of scales)` plus its values: `out` scales and a byte a value for "
-        "`q8_per_channel`, `out * (in // 64)` scales and half a byte a value for `q4_per_group_64`.",
+        "A quantized tensor is `2 * (number of scales)` plus its values: `out` scales and a byte a value for `q8_per_channel`, `out * (in // 64)` scales and half a byte a value for `q4_per_group_64`.",
     ),
     why="the reader needs this number to find the end of a tensor, and you need it to know a file's size in advance.",
     mistakes=(
-        Mistake(
-            "bits instead of bytes",
-            edit("4 * values", "32 * values")
+        Mistake("bits instead of bytes", edit("4 * values", "32 * values")
             .edit("return 2 * values", "return 16 * values")
             .edit("2 * dims[0] + values", "16 * dims[0] + 8 * values")
             .edit("2 * dims[0] * (dims[1] // 64) + values // 2", "16 * dims[0] * (dims[1] // 64) + 4 * values"),
             cause="The number of bits was returned.",
-            cure="Divide by 8: a file's size is counted in bytes.",
-            see="an answer that is eight times too large",
-        ),
-        Mistake(
-            "scales forgotten",
+            cure="Divide by 8: a file's size is counted in bytes.", see="an answer that is eight times too large"),
+        Mistake("scales forgotten",
             edit("2 * dims[0] + values", "values").edit("2 * dims[0] * (dims[1] // 64) + ", ""),
             cause="A quantized tensor begins with its scales, and they are not in the sum.",
             cure="Add two bytes for every scale.",
-            see="an answer that is a few bytes short for the two quantized types",
-        ),
-        Mistake(
-            "scales in float32",
+            see="an answer that is a few bytes short for the two quantized types"),
+        Mistake("scales in float32",
             edit("2 * dims[0] + values", "4 * dims[0] + values").edit("2 * dims[0] * (", "4 * dims[0] * ("),
             cause="Each scale was counted with four bytes.",
             cure="The format stores scales as float16: two bytes each.",
-            see="an answer that is a few bytes too large for the two quantized types",
-        ),
-        Mistake(
-            "one scale a column",
+            see="an answer that is a few bytes too large for the two quantized types"),
+        Mistake("one scale a column",
             edit("2 * dims[0] + values", "2 * dims[1] + values").edit("dims[0] * (dims[1] // 64)", "dims[0] * dims[1]"),
             cause="A channel is an output channel, which is a row: `dims[0]` of them, not `dims[1]`.",
             cure="Count `out` scales, and `in // 64` groups in each row.",
-            see="the right answer for square matrices only",
-        ),
-        Mistake(
-            "one scale a row in Q4",
-            edit("2 * dims[0] * (dims[1] // 64)", "2 * dims[0]"),
+            see="the right answer for square matrices only"),
+        Mistake("one scale a row in Q4", edit("2 * dims[0] * (dims[1] // 64)", "2 * dims[0]"),
             cause="In `q4_per_group_64` a row has one scale for each group of 64, not one for the whole row.",
             cure="Count `out * (in // 64)` scales.",
-            see="the right answer for rows of 64, and too few bytes for longer ones",
-        ),
-        Mistake(
-            "one scale for the whole tensor",
+            see="the right answer for rows of 64, and too few bytes for longer ones"),
+        Mistake("one scale for the whole tensor",
             edit("2 * dims[0] + values", "2 + values").edit("2 * dims[0] * (dims[1] // 64)", "2"),
             cause="Only one scale was counted.",
             cure="Count one a row for `q8_per_channel`, one a group for `q4_per_group_64`.",
-            see="an answer that is short by two bytes for each further row",
-        ),
-        Mistake(
-            "a byte for every 4-bit value",
-            edit("values // 2", "values"),
+            see="an answer that is short by two bytes for each further row"),
+        Mistake("a byte for every 4-bit value", edit("values // 2", "values"),
             cause="The 4-bit values were counted before packing.",
             cure="Two of them share a byte: halve their number.",
-            see="almost twice the expected answer for `q4_per_group_64`",
-        ),
-        Mistake(
-            "half a byte for every 8-bit value",
-            edit("2 * dims[0] + values", "2 * dims[0] + values // 2"),
+            see="almost twice the expected answer for `q4_per_group_64`"),
+        Mistake("half a byte for every 8-bit value", edit("2 * dims[0] + values", "2 * dims[0] + values // 2"),
             cause="Both quantized types were treated as packed, but an 8-bit value fills its byte.",
             cure="Divide by two for `q4_per_group_64` only.",
-            see="about half the expected answer for `q8_per_channel`",
-        ),
-        Mistake(
-            "a scalar takes nothing",
-            edit("math.prod(dims)", "math.prod(dims) if dims else 0"),
+            see="about half the expected answer for `q8_per_channel`"),
+        Mistake("a scalar takes nothing", edit("math.prod(dims)", "math.prod(dims) if dims else 0"),
             cause="Empty dims were read as no values, but a tensor without dims is a scalar: one value.",
-            cure="Leave it to `math.prod(())`, which is 1.",
-            see="`0` where the dims are `()`",
-        ),
-        Mistake(
-            "a float for a number of bytes",
-            edit("values // 2", "values / 2"),
+            cure="Leave it to `math.prod(())`, which is 1.", see="`0` where the dims are `()`"),
+        Mistake("a float for a number of bytes", edit("values // 2", "values / 2"),
             cause="`/ 2` and `* 0.5` make a float, even of a number that divides evenly.",
             cure="Use `// 2`: a number of bytes is an int, and `seek` and `range` insist on that.",
-            see="`34.0 (float)` where `34 (int)` is expected",
-        ),
-        Mistake(
-            "two dims assumed",
-            edit("math.prod(dims)", "dims[0] * dims[1]"),
+            see="`34.0 (float)` where `34 (int)` is expected"),
+        Mistake("two dims assumed", edit("math.prod(dims)", "dims[0] * dims[1]"),
             cause="`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
-            cure="Use `math.prod(dims)` for any number of dims.",
-            see="`IndexError: tuple index out of range`",
-        ),
-        Mistake(
-            "dims added",
-            edit("math.prod(dims)", "sum(dims)"),
+            cure="Use `math.prod(dims)` for any number of dims.", see="`IndexError: tuple index out of range`"),
+        Mistake("dims added", edit("math.prod(dims)", "sum(dims)"),
             cause="A matrix of 2 by 3 holds 6 values, not 5.",
-            cure="Multiply: `math.prod(dims)`.",
-            see="an answer that is far too small for matrices",
-        ),
-        Mistake(
-            "groups of 32",
-            edit("// 64", "// 32"),
+            cure="Multiply: `math.prod(dims)`.", see="an answer that is far too small for matrices"),
+        Mistake("groups of 32", edit("// 64", "// 32"),
             cause="Real GGUF's blocks have 32 weights; a group here has 64.",
-            cure="Count `out * (in // 64)` scales.",
-            see="two bytes too many for each group",
-        ),
-        Mistake(
-            "rounded up to 32",
-            body("""
+            cure="Count `out * (in // 64)` scales.", see="two bytes too many for each group"),
+        Mistake("rounded up to 32", body("""
                 bits = {"f32": 32, "f16": 16, "q8_per_channel": 8, "q4_per_group_64": 4}[scheme]
                 scales = {"q8_per_channel": dims[:1], "q4_per_group_64": (*dims[:1], dims[-1] // 64)}.get(scheme) if dims else None
                 size = math.prod(dims) * bits // 8 + (2 * math.prod(scales) if scales else 0)
                 return -(-size // 32) * 32
             """),
             cause="Real GGUF pads every tensor to a multiple of 32 bytes; this layout has no padding.",
-            cure="Return the bytes of the tensor itself.",
-            see="answers that are all multiples of 32",
-        ),
+            cure="Return the bytes of the tensor itself.", see="answers that are all multiples of 32"),
     ),
 )

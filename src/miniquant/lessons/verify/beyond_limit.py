@@ -1,7 +1,5 @@
 """Which errors are beyond a limit."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 from .toys import NAN
 
@@ -38,57 +36,35 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="List the names whose error is not within the limit; an error equal to the limit is within it, NaN is not.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=beyond_limit,
-    oracle=oracle,
-    cases=cases,
+    reference=beyond_limit, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up",
     hints=(
         "NaN compares false with everything, so ask the question to which false is the right answer for NaN.",
         "Keep a name when `not error <= limit`, in a list comprehension over `errors.items()`.",
     ),
     why="a limit that NaN passes is no limit: this one line decides whether a broken model is called verified.",
     mistakes=(
-        Mistake(
-            "NaN passes",
-            edit("not error <= limit", "error > limit"),
+        Mistake("NaN passes", edit("not error <= limit", "error > limit"),
             cause="`nan > limit` is False, so a layer full of NaN is reported as fine.",
             cure="Turn the question around: keep the name when `not error <= limit`.",
-            see="a missing name where the error is `nan`",
-        ),
-        Mistake(
-            "the limit itself is refused",
-            edit("error <= limit", "error < limit"),
+            see="a missing name where the error is `nan`"),
+        Mistake("the limit itself is refused", edit("error <= limit", "error < limit"),
             cause="An error equal to the limit counts as beyond it here, and the assignment says at most.",
-            cure="Use `<=` for what is within.",
-            see="a name too many where the error equals the limit",
-        ),
-        Mistake(
-            "the names that are within",
-            edit("if not error", "if error"),
+            cure="Use `<=` for what is within.", see="a name too many where the error equals the limit"),
+        Mistake("the names that are within", edit("if not error", "if error"),
             cause="These are the tensors that pass.",
-            cure="Put `not` in front of the comparison.",
-            see="exactly the names that should not be there",
-        ),
-        Mistake(
-            "sorted by name",
-            edit(
+            cure="Put `not` in front of the comparison.", see="exactly the names that should not be there"),
+        Mistake("sorted by name", edit(
                 "[name for name, error in errors.items() if not error <= limit]",
                 "sorted(name for name, error in errors.items() if not error <= limit)",
             ),
             cause="The order of computation is lost, and with it the first layer that breaks.",
-            cure="Go over `errors.items()` and keep its order.",
-            see="the right names in alphabetical order",
-        ),
-        Mistake(
-            "a verdict instead of names",
-            edit(
+            cure="Go over `errors.items()` and keep its order.", see="the right names in alphabetical order"),
+        Mistake("a verdict instead of names", edit(
                 "[name for name, error in errors.items() if not error <= limit]",
                 "all(error <= limit for error in errors.values())",
             ),
             cause="True or False says that something failed, but not what.",
             cure="Return the list of names; an empty list means that all is well.",
-            see="`the type differs`, with `bool` on your side",
-        ),
+            see="`the type differs`, with `bool` on your side"),
     ),
 )

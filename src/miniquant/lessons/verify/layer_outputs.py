@@ -1,7 +1,5 @@
 """Every module's output during one forward pass."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit
 from ...lab.spec import Finding
 from .toys import TOYS, settled, tokens_of, toy
@@ -57,82 +55,45 @@ def _with_model(function, case):
 
 EXERCISE = Exercise(
     goal="Capture the output of every module during one forward pass with forward hooks, and leave no hook behind.",
-    minutes=12,
-    difficulty="core",
-    reference=layer_outputs,
-    oracle=oracle,
-    cases=cases,
-    observe=_with_model,
+    reference=layer_outputs, oracle=oracle, cases=cases, minutes=12, difficulty="core", observe=_with_model,
     hints=(
-        "`module.register_forward_hook(hook)` calls `hook(module, inputs, output)` after that module has run, and "
-        "returns a handle; go over `model.named_modules()` and skip the empty name, which is the model itself.",
-        "Make each hook in a small function that receives `name`, store `output.detach().clone()`, set "
-        '`outputs["logits"] = model(tokens).detach()` after that, and call `handle.remove()` on every handle.',
+        "`module.register_forward_hook(hook)` calls `hook(module, inputs, output)` after that module has run, and returns a handle; go over `model.named_modules()` and skip the empty name, which is the model itself.",
+        'Make each hook in a small function that receives `name`, store `output.detach().clone()`, set `outputs["logits"] = model(tokens).detach()` after that, and call `handle.remove()` on every handle.',
     ),
     why="you can now look inside any PyTorch model without changing a line of it, and it is the same afterwards.",
     mistakes=(
-        Mistake(
-            "not cloned",
-            edit("output.detach().clone()", "output.detach()"),
-            cause="The stored output shares its memory with the model's, and a later layer that works in place wrote "
-            "over it.",
-            cure="Store `output.detach().clone()`.",
-            see="zeros in `block.fc1` where negative numbers are expected",
-        ),
-        Mistake(
-            "not detached",
-            edit("output.detach().clone()", "output.clone()"),
+        Mistake("not cloned", edit("output.detach().clone()", "output.detach()"),
+            cause="The stored output shares its memory with the model's, and a later layer that works in place wrote over it.",
+            cure="Store `output.detach().clone()`.", see="zeros in `block.fc1` where negative numbers are expected"),
+        Mistake("not detached", edit("output.detach().clone()", "output.clone()"),
             cause="The stored outputs keep the whole graph for the backward pass alive, and `.numpy()` refuses them.",
             cure="Detach every output, and what `model(tokens)` returns too; or run the model under `torch.no_grad()`.",
-            see="`some of the tensors that you return still track gradients`",
-        ),
-        Mistake(
-            "hooks left on the model",
-            edit("            handle.remove()", "            pass"),
-            cause="The hooks are still registered, and every later pass of this model runs them again and fills your "
-            "old dict.",
-            cure="Keep the handles and call `.remove()` on each; in a `finally`, so that an error does not leave them "
-            "behind.",
-            see="`after your function has returned, its hooks are still on the model`",
-        ),
-        Mistake(
-            "inputs instead of outputs",
-            edit("output.detach().clone()", "inputs[0].detach().clone()"),
+            see="`some of the tensors that you return still track gradients`"),
+        Mistake("hooks left on the model", edit("            handle.remove()", "            pass"),
+            cause="The hooks are still registered, and every later pass of this model runs them again and fills your old dict.",
+            cure="Keep the handles and call `.remove()` on each; in a `finally`, so that an error does not leave them behind.",
+            see="`after your function has returned, its hooks are still on the model`"),
+        Mistake("inputs instead of outputs", edit("output.detach().clone()", "inputs[0].detach().clone()"),
             cause="What was stored went into the module, not out of it.",
             cure="A forward hook receives `(module, inputs, output)`: store the third.",
-            see="token numbers in the first layer",
-        ),
-        Mistake(
-            "only the children",
-            edit("model.named_modules()", "model.named_children()"),
+            see="token numbers in the first layer"),
+        Mistake("only the children", edit("model.named_modules()", "model.named_children()"),
             cause="`named_children` stops at the first level, so the layers inside a block are not captured.",
             cure="Use `model.named_modules()`, which goes all the way down.",
-            see="`the keys differ`, and no name with a dot in it",
-        ),
-        Mistake(
-            "every hook has the last name",
-            edit("    handles = ", "    last = [name for name, _ in model.named_modules()][-1]\n    handles = ").edit(
+            see="`the keys differ`, and no name with a dot in it"),
+        Mistake("every hook has the last name", edit("    handles = ", "    last = [name for name, _ in model.named_modules()][-1]\n    handles = ").edit(
                 "hook_for(name))", "hook_for(last))"
             ),
-            cause="A function that is made in a loop looks its variables up when it is called, and by then the loop "
-            "is over.",
+            cause="A function that is made in a loop looks its variables up when it is called, and by then the loop is over.",
             cure="Make the hook inside a function that takes `name` as its argument.",
-            see="two keys only: the last module's name and `logits`",
-        ),
-        Mistake(
-            "the model itself under an empty name",
-            edit(" if name]", "]"),
+            see="two keys only: the last module's name and `logits`"),
+        Mistake("the model itself under an empty name", edit(" if name]", "]"),
             cause="`named_modules` begins with the model itself, whose name is empty.",
             cure="Skip the pair whose name is empty, and store its output as `logits`.",
-            see="a key `''` among the names",
-        ),
-        Mistake(
-            "no logits",
-            edit('{**outputs, "logits": logits}', "outputs"),
-            cause="What the model returns was thrown away; in MiniGPT the tied head is no module, so no hook sees the "
-            "logits.",
+            see="a key `''` among the names"),
+        Mistake("no logits", edit('{**outputs, "logits": logits}', "outputs"),
+            cause="What the model returns was thrown away; in MiniGPT the tied head is no module, so no hook sees the logits.",
             cure="Store the result of `model(tokens)` under `logits`, last.",
-            see="`the keys differ`, with `logits` missing",
-        ),
+            see="`the keys differ`, with `logits` missing"),
     ),
 )

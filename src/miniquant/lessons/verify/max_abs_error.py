@@ -1,7 +1,5 @@
 """One number for two arrays."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -47,12 +45,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return the largest absolute difference between two arrays, as one float that is NaN if any difference is.",
-    minutes=5,
-    difficulty="warm-up",
-    reference=max_abs_error,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-9,
+    reference=max_abs_error, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", tolerance=1e-9,
     observe=observed.values,
     hints=(
         "Three steps, in this order: subtract, take the absolute value of every element, take the maximum.",
@@ -60,70 +53,38 @@ EXERCISE = Exercise(
     ),
     why="one number now stands for a whole tensor, and neither a NaN nor one bad weight in a million can hide in it.",
     mistakes=(
-        Mistake(
-            "no absolute value",
-            edit("np.abs(a - b).max()", "(a - b).max()"),
+        Mistake("no absolute value", edit("np.abs(a - b).max()", "(a - b).max()"),
             cause="A negative difference, however large, never is the maximum.",
             cure="Take `np.abs` of the differences before you take the maximum.",
-            see="zero or a negative number where a weight came back too large",
-        ),
-        Mistake(
-            "absolute value of the maximum",
-            edit("np.abs(a - b).max()", "np.abs((a - b).max())"),
-            cause="The maximum was taken over signed differences, so the most negative one was lost before `abs` saw "
-            "it.",
+            see="zero or a negative number where a weight came back too large"),
+        Mistake("absolute value of the maximum", edit("np.abs(a - b).max()", "np.abs((a - b).max())"),
+            cause="The maximum was taken over signed differences, so the most negative one was lost before `abs` saw it.",
             cure="Swap the two: `np.abs(...)` inside, `.max()` outside.",
-            see="an answer that is too small whenever the worst difference is negative",
-        ),
-        Mistake(
-            "difference of the maxima",
-            edit("np.abs(a - b).max()", "np.abs(a.max() - b.max())"),
+            see="an answer that is too small whenever the worst difference is negative"),
+        Mistake("difference of the maxima", edit("np.abs(a - b).max()", "np.abs(a.max() - b.max())"),
             cause="Each array was reduced to its own largest value, and these two need not stand at the same place.",
             cure="Subtract element by element first, then reduce.",
-            see="zero for two arrays that hold the same numbers in another order",
-        ),
-        Mistake(
-            "mean instead of maximum",
-            edit(".max()", ".mean()"),
+            see="zero for two arrays that hold the same numbers in another order"),
+        Mistake("mean instead of maximum", edit(".max()", ".mean()"),
             cause="A mean spreads one bad weight over all the good ones.",
-            cure="Use `.max()`: the limit is for the worst element.",
-            see="an answer that shrinks as the tensor grows",
-        ),
-        Mistake(
-            "length of the difference",
-            edit("np.abs(a - b).max()", "np.sqrt(((a - b) ** 2).sum())"),
+            cure="Use `.max()`: the limit is for the worst element.", see="an answer that shrinks as the tensor grows"),
+        Mistake("length of the difference", edit("np.abs(a - b).max()", "np.sqrt(((a - b) ** 2).sum())"),
             cause="All the differences were squared and added up, as for the length of a vector.",
             cure="Take the largest of them: `np.abs(...).max()`.",
-            see="an answer that grows with the size of the tensor",
-        ),
-        Mistake(
-            "no maximum",
-            edit("float(np.abs(a - b).max())", "np.abs(a - b)"),
+            see="an answer that grows with the size of the tensor"),
+        Mistake("no maximum", edit("float(np.abs(a - b).max())", "np.abs(a - b)"),
             cause="Every difference was returned, and the question was for the worst one.",
-            cure="Add `.max()`.",
-            see="`the type differs`, with an array on your side",
-        ),
-        Mistake(
-            "NaN ignored",
-            edit("np.abs(a - b).max()", "np.nanmax(np.abs(a - b))"),
-            cause="`np.nanmax`, or a loop with `if gap > worst`, steps over NaN, because NaN is not greater than "
-            "anything.",
-            cure="Use `.max()` of the array, which hands a NaN on.",
-            see="a number where `nan` is expected",
-        ),
-        Mistake(
-            "relative error",
-            edit("np.abs(a - b).max()", "(np.abs(a - b) / np.abs(a)).max()"),
+            cure="Add `.max()`.", see="`the type differs`, with an array on your side"),
+        Mistake("NaN ignored", edit("np.abs(a - b).max()", "np.nanmax(np.abs(a - b))"),
+            cause="`np.nanmax`, or a loop with `if gap > worst`, steps over NaN, because NaN is not greater than anything.",
+            cure="Use `.max()` of the array, which hands a NaN on.", see="a number where `nan` is expected"),
+        Mistake("relative error", edit("np.abs(a - b).max()", "(np.abs(a - b) / np.abs(a)).max()"),
             cause="The difference was divided by the expected value.",
             cure="The assignment's limits are absolute: leave out the division.",
-            see="`inf` or `nan` where the expected value is 0",
-        ),
-        Mistake(
-            "subtracted in the arrays' own type",
+            see="`inf` or `nan` where the expected value is 0"),
+        Mistake("subtracted in the arrays' own type",
             edit("np.asarray(expected, np.float64), np.asarray(found, np.float64)", "expected, found"),
             cause="Two int8 numbers were subtracted as int8, and 100 - (-100) does not fit: it wraps around to -56.",
-            cure="Convert both to float64 before you subtract.",
-            see="`56` where `200.0` is expected",
-        ),
+            cure="Convert both to float64 before you subtract.", see="`56` where `200.0` is expected"),
     ),
 )

@@ -1,7 +1,5 @@
 """Two dicts of arrays, compared by name."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
@@ -62,98 +60,63 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Compare two dicts of arrays name by name, and refuse with a ValueError if a name or a shape differs.",
-    minutes=8,
-    difficulty="core",
-    reference=tensor_errors,
-    oracle=oracle,
-    cases=cases,
-    observe=observed.values,
+    reference=tensor_errors, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=observed.values,
     hints=(
         "Before any arithmetic, compare `expected.keys()` with `found.keys()`: `!=` works on keys as on sets.",
-        "For each name, compare the two `.shape`s and `raise ValueError(...)` if they differ; then call your "
-        "`max_abs_error`.",
+        "For each name, compare the two `.shape`s and `raise ValueError(...)` if they differ; then call your `max_abs_error`.",
     ),
     why="a tensor that nobody compared is a tensor that nobody verified: a lost name must be loud.",
     mistakes=(
-        Mistake(
-            "only the common names",
-            omit("if expected.keys()").edit(
+        Mistake("only the common names", omit("if expected.keys()").edit(
                 "if tensor.shape", "if name not in found:\n            continue\n        if tensor.shape"
             ),
             cause="A name that stands on one side only is skipped, so a lost tensor has no error.",
             cure="Raise `ValueError` if `expected.keys() != found.keys()`.",
-            see="an answer, even an empty one, where the input must be refused because a name is missing",
-        ),
-        Mistake(
-            "an extra tensor is accepted",
+            see="an answer, even an empty one, where the input must be refused because a name is missing"),
+        Mistake("an extra tensor is accepted",
             edit("expected.keys() != found.keys()", "expected.keys() - found.keys()"),
             cause="Only the names of `expected` are looked up, so a tensor that should not be there goes unseen.",
             cure="Compare the two sets of names in both directions.",
-            see="an answer where `found` has a name too many",
-        ),
-        Mistake(
-            "neither names nor shapes compared",
-            omit("if expected.keys()").omit("if tensor.shape"),
-            cause="A missing name ends in a `KeyError`, an extra one goes unseen, and NumPy stretches shapes that do "
-            "not match.",
-            cure="Before you subtract, compare the names, then each pair of shapes, and raise a `ValueError` that "
-            "says which.",
-            see="`KeyError` where `ValueError` is expected",
-        ),
-        Mistake(
-            "shapes not compared",
-            omit("if tensor.shape"),
+            see="an answer where `found` has a name too many"),
+        Mistake("neither names nor shapes compared", omit("if expected.keys()").omit("if tensor.shape"),
+            cause="A missing name ends in a `KeyError`, an extra one goes unseen, and NumPy stretches shapes that do not match.",
+            cure="Before you subtract, compare the names, then each pair of shapes, and raise a `ValueError` that says which.",
+            see="`KeyError` where `ValueError` is expected"),
+        Mistake("shapes not compared", omit("if tensor.shape"),
             cause="NumPy stretched a row of shape (1, 2) to (2, 2) without a word, and compared it twice.",
             cure="Raise `ValueError` if the two shapes differ, before you subtract.",
-            see="an answer where the shapes are (2, 2) and (1, 2)",
-        ),
-        Mistake(
-            "sizes compared instead of shapes",
-            edit("if tensor.shape != found[name].shape", "if tensor.size != found[name].size").edit(
+            see="an answer where the shapes are (2, 2) and (1, 2)"),
+        Mistake("sizes compared instead of shapes", edit("if tensor.shape != found[name].shape", "if tensor.size != found[name].size").edit(
                 "max_abs_error(tensor, found[name])", "max_abs_error(tensor.ravel(), found[name].ravel())"
             ),
             cause="Four numbers in a row and four in a column have the same size, and are not the same tensor.",
             cure="Compare `.shape`, not `.size`, and do not flatten.",
-            see="`0.0` where the shapes are (1, 4) and (4, 1)",
-        ),
-        Mistake(
-            "another order refused",
-            edit("expected.keys() != found.keys()", "list(expected) != list(found)"),
+            see="`0.0` where the shapes are (1, 4) and (4, 1)"),
+        Mistake("another order refused", edit("expected.keys() != found.keys()", "list(expected) != list(found)"),
             cause="The names were compared as lists, but two dicts may hold the same tensors in different orders.",
             cure="Compare `expected.keys()` with `found.keys()`: they compare like sets.",
-            see="a `ValueError` where both sides have the names `a` and `b`",
-        ),
-        Mistake(
-            "an assert, and no look at the shapes",
-            omit("if expected.keys()")
+            see="a `ValueError` where both sides have the names `a` and `b`"),
+        Mistake("an assert, and no look at the shapes", omit("if expected.keys()")
             .edit("    errors = {}", "    assert expected.keys() == found.keys()\n    errors = {}")
             .omit("if tensor.shape"),
             cause="Python leaves out every `assert` when it runs with `-O`, and nobody looks at the shapes.",
             cure="Raise a `ValueError` for different names, and another one for different shapes.",
-            see="`AssertionError` where `ValueError` is expected, and an answer for the shapes (2, 2) and (1, 2)",
-        ),
-        Mistake(
-            "an assert instead of a ValueError",
-            omit("if expected.keys()")
+            see="`AssertionError` where `ValueError` is expected, and an answer for the shapes (2, 2) and (1, 2)"),
+        Mistake("an assert instead of a ValueError", omit("if expected.keys()")
             .edit("    errors = {}", "    assert expected.keys() == found.keys()\n    errors = {}")
             .omit("if tensor.shape")
             .edit("        errors[name] =", "        assert tensor.shape == found[name].shape\n        errors[name] ="),
             cause="Python leaves out every `assert` when it runs with `-O`, and then nothing is refused.",
             cure="Write `if ...: raise ValueError(...)`, and say in it which tensor it is.",
-            see="`AssertionError` where `ValueError` is expected",
-        ),
-        Mistake(
-            "paired by position",
-            edit(
+            see="`AssertionError` where `ValueError` is expected"),
+        Mistake("paired by position", edit(
                 "for name, tensor in expected.items():",
                 "for (name, tensor), other in zip(expected.items(), found.values()):",
             )
             .edit("if tensor.shape != found[name].shape", "if tensor.shape != other.shape")
             .edit("max_abs_error(tensor, found[name])", "max_abs_error(tensor, other)"),
-            cause="Two dicts with the same names may hold them in different orders, and `zip` pairs what stands side "
-            "by side.",
+            cause="Two dicts with the same names may hold them in different orders, and `zip` pairs what stands side by side.",
             cure="Look each one up by its name: `found[name]`.",
-            see="large errors for two dicts that hold the same tensors in another order",
-        ),
+            see="large errors for two dicts that hold the same tensors in another order"),
     ),
 )

@@ -1,7 +1,5 @@
 """Training one neuron: the way down."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -50,56 +48,33 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Train the neuron: take a number of steps down the slope, and return the weight and the bias.",
-    minutes=8,
-    difficulty="core",
-    reference=gradient_descent,
-    oracle=oracle,
-    cases=cases,
-    tolerance=1e-6,
+    reference=gradient_descent, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-6,
     hints=(
-        "In each step: compute both slopes where you stand, then move weight and bias against them, by slope times "
-        "the learning rate.",
-        "`by_weight, by_bias = gradients(weight, bias, hours, jars)`, then `weight -= learning_rate * by_weight`, and "
-        "the same for the bias.",
+        "In each step: compute both slopes where you stand, then move weight and bias against them, by slope times the learning rate.",
+        "`by_weight, by_bias = gradients(weight, bias, hours, jars)`, then `weight -= learning_rate * by_weight`, and the same for the bias.",
     ),
     why="this loop is what `optimizer.step()` does, and all that plain SGD does.",
     mistakes=(
-        Mistake(
-            "uphill",
-            edit("weight - ", "weight + ").edit("bias - ", "bias + "),
+        Mistake("uphill", edit("weight - ", "weight + ").edit("bias - ", "bias + "),
             cause="The slope is added, so every step goes up and the error grows.",
-            cure="Subtract learning_rate times the slope.",
-            see="a weight that moves away from 2",
-        ),
-        Mistake(
-            "the learning rate forgotten",
+            cure="Subtract learning_rate times the slope.", see="a weight that moves away from 2"),
+        Mistake("the learning rate forgotten",
             edit("learning_rate * by_weight", "by_weight").edit("learning_rate * ", ""),
             cause="The whole slope is subtracted, the step is far too long, and the next one still longer.",
-            cure="Multiply each slope by `learning_rate`.",
-            see="13 where 1.12 is expected, and huge numbers later",
-        ),
-        Mistake(
-            "the slope computed once",
-            omit("by_weight, by_bias = ").edit(
+            cure="Multiply each slope by `learning_rate`.", see="13 where 1.12 is expected, and huge numbers later"),
+        Mistake("the slope computed once", omit("by_weight, by_bias = ").edit(
                 "for _ in", "by_weight, by_bias = gradients(weight, bias, hours, jars)\n    for _ in"
             ),
             cause="All steps use the slope of the starting point, though it changes with every step.",
-            cure="Move the call of `gradients` into the loop.",
-            see="one step right, and more steps too far",
-        ),
-        Mistake(
-            "the bias looks at the new weight",
-            edit(
+            cure="Move the call of `gradients` into the loop.", see="one step right, and more steps too far"),
+        Mistake("the bias looks at the new weight", edit(
                 "weight, bias = weight - learning_rate * by_weight, ",
                 "weight = weight - learning_rate * by_weight\n        bias = ",
             ).edit("* by_bias", "* gradients(weight, bias, hours, jars)[1]"),
             cause="The slope in the bias was computed after the weight had moved; both belong to the same place.",
             cure="Call `gradients` once in a step, before you change anything.",
-            see="the weight right after one step, and the bias wrong",
-        ),
-        Mistake(
-            "slopes that pile up",
-            body("""
+            see="the weight right after one step, and the bias wrong"),
+        Mistake("slopes that pile up", body("""
                 sums = np.zeros(2)
                 for _ in range(steps):
                     sums += gradients(weight, bias, hours, jars)
@@ -107,22 +82,12 @@ EXERCISE = Exercise(
                 return weight, bias
             """),
             cause="The slopes of all former steps are still in the sum: in PyTorch this is a forgotten `zero_grad()`.",
-            cure="Start each step with fresh slopes.",
-            see="one step right, and then too fast",
-        ),
-        Mistake(
-            "one step too few",
-            edit("(steps)", "(steps - 1)"),
+            cure="Start each step with fresh slopes.", see="one step right, and then too fast"),
+        Mistake("one step too few", edit("(steps)", "(steps - 1)"),
             cause="The loop ends one step early.",
-            cure="Use `for _ in range(steps)`.",
-            see="the start returned where one step is asked for",
-        ),
-        Mistake(
-            "one step too many",
-            edit("(steps)", "(steps + 1)"),
+            cure="Use `for _ in range(steps)`.", see="the start returned where one step is asked for"),
+        Mistake("one step too many", edit("(steps)", "(steps + 1)"),
             cause="The loop takes one step more than it is asked to.",
-            cure="Use `for _ in range(steps)`; for 0 steps nothing moves.",
-            see="a changed weight for 0 steps",
-        ),
+            cure="Use `for _ in range(steps)`; for 0 steps nothing moves.", see="a changed weight for 0 steps"),
     ),
 )

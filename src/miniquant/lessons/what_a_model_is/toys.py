@@ -1,7 +1,5 @@
 """The data of the lab: four days of sunshine, and days drawn at random."""
 
-from __future__ import annotations
-
 import numpy as np
 
 HOURS, JARS = np.array([1.0, 2.0, 3.0, 4.0]), np.array([2.0, 4.0, 6.0, 8.0])

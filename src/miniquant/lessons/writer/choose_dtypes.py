@@ -1,7 +1,5 @@
 """Before a file is written: the dtype of every tensor."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit, omit
@@ -94,89 +92,52 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Walk the state dict and give each tensor its dtype code: what schemes says, F32 if it says nothing, and a "
-    "ValueError for what cannot be stored.",
-    minutes=6,
-    difficulty="core",
-    reference=choose_dtypes,
-    oracle=oracle,
-    cases=cases,
+    goal="Walk the state dict and give each tensor its dtype code: what schemes says, F32 if it says nothing, and a ValueError for what cannot be stored.",
+    reference=choose_dtypes, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "Loop over `state.items()`, so that the result has the model's order, and look each name up with "
-        '`schemes.get(name, "f32")`.',
-        "Four things are refused with ValueError: a name in `schemes` that `state` lacks, a scheme that `DTYPES` "
-        "lacks, a quantized scheme for a tensor that is not 2-D, and `q4_per_group_64` where `shape[1] % 64` is not 0.",
+        'Loop over `state.items()`, so that the result has the model\'s order, and look each name up with `schemes.get(name, "f32")`.',
+        "Four things are refused with ValueError: a name in `schemes` that `state` lacks, a scheme that `DTYPES` lacks, a quantized scheme for a tensor that is not 2-D, and `q4_per_group_64` where `shape[1] % 64` is not 0.",
     ),
     why="a misspelled name that is ignored gives a file that is too large, and nobody notices for a month.",
     mistakes=(
-        Mistake(
-            "unknown names ignored",
-            omit("for name in schemes"),
+        Mistake("unknown names ignored", omit("for name in schemes"),
             cause="`schemes` names a parameter that the model lacks, probably a misspelling, and nothing is said.",
-            cure="Compare the names first: every name in `schemes` must be in `state`.",
-            see="`fc.wieght` accepted",
-        ),
-        Mistake(
-            "unknown schemes become F32",
-            edit(
+            cure="Compare the names first: every name in `schemes` must be in `state`.", see="`fc.wieght` accepted"),
+        Mistake("unknown schemes become F32", edit(
                 'raise ValueError(f"unknown scheme {scheme!r} for {name!r}; there are {list(DTYPES)}")',
                 'scheme = "f32"',
             ),
             cause="A scheme that does not exist, such as `q4`, silently became F32.",
             cure="Look the scheme up with `DTYPES[scheme]` only after you have checked that it is there.",
-            see="`q4` accepted",
-        ),
-        Mistake(
-            "1-D tensors become F32 in silence",
-            edit(
+            see="`q4` accepted"),
+        Mistake("1-D tensors become F32 in silence", edit(
                 'raise ValueError(f"{name!r} has shape {w.shape}; only matrices are quantized, store it as f32")',
                 'scheme = "f32"',
             ),
             cause="A bias or a norm was asked to be quantized and was stored as F32 instead, without a word.",
             cure="Raise ValueError that names the tensor; its owner decides what happens then.",
-            see="a quantized scheme for a 1-D tensor accepted",
-        ),
-        Mistake(
-            "width not checked",
-            omit('if scheme == "q4_per_group_64"'),
+            see="a quantized scheme for a 1-D tensor accepted"),
+        Mistake("width not checked", omit('if scheme == "q4_per_group_64"'),
             cause="If a row is not a multiple of 64 long, its last group is too short, and the format has no room for it.",
-            cure="Refuse `q4_per_group_64` unless `shape[1] % 64 == 0`.",
-            see="a matrix (64, 8) accepted for Q4",
-        ),
-        Mistake(
-            "the wrong axis checked",
-            edit("w.shape[1] % 64", "w.shape[0] % 64"),
+            cure="Refuse `q4_per_group_64` unless `shape[1] % 64 == 0`.", see="a matrix (64, 8) accepted for Q4"),
+        Mistake("the wrong axis checked", edit("w.shape[1] % 64", "w.shape[0] % 64"),
             cause="Groups run along a row, so it is `in`, the second dim, that must be a multiple of 64.",
-            cure="Test `shape[1] % 64`, not `shape[0] % 64`.",
-            see="a matrix (2, 64) refused, or (64, 8) accepted",
-        ),
-        Mistake(
-            "nothing refused",
-            body('return {name: DTYPES[schemes.get(name, "f32")] for name in state}'),
+            cure="Test `shape[1] % 64`, not `shape[0] % 64`.", see="a matrix (2, 64) refused, or (64, 8) accepted"),
+        Mistake("nothing refused", body('return {name: DTYPES[schemes.get(name, "f32")] for name in state}'),
             cause="Every request is granted, and what cannot be stored fails later, far from its cause.",
             cure="Check names, schemes and shapes here, where the tensor's name is at hand.",
-            see="this input must be refused",
-        ),
-        Mistake(
-            "F16 by default",
-            edit('name, "f32"', 'name, "f16"'),
+            see="this input must be refused"),
+        Mistake("F16 by default", edit('name, "f32"', 'name, "f16"'),
             cause="A tensor that `schemes` does not name was stored as F16, and lost precision.",
-            cure='The default is F32: `schemes.get(name, "f32")`.',
-            see="1 where 0 is expected",
-        ),
-        Mistake(
-            "only the named tensors",
+            cure='The default is F32: `schemes.get(name, "f32")`.', see="1 where 0 is expected"),
+        Mistake("only the named tensors",
             edit("for name, w in state.items():", "for name in schemes:\n        w = state[name]"),
             cause="The loop runs over `schemes`, and the tensors that it does not name are lost.",
-            cure="Loop over `state`.",
-            see="keys missing, or in another order",
-        ),
-        Mistake(
-            "the codes of ggml",
+            cure="Loop over `state`.", see="keys missing, or in another order"),
+        Mistake("the codes of ggml",
             edit("= DTYPES[scheme]", '= {"f32": 0, "f16": 1, "q8_per_channel": 8, "q4_per_group_64": 2}[scheme]'),
             cause="8 and 2 are ggml's numbers for Q8_0 and Q4_0, other types with another layout.",
             cure="Use this format's own codes: 0 F32, 1 F16, 2 Q8, 3 Q4.",
-            see="2 where 3 is expected, and 8 where 2 is",
-        ),
+            see="2 where 3 is expected, and 8 where 2 is"),
     ),
 )

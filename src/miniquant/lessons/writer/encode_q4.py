@@ -1,7 +1,5 @@
 """The fourth part of a file: the bytes of a matrix in 4 bits."""
 
-from __future__ import annotations
-
 import struct
 
 import numpy as np
@@ -69,110 +67,61 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Quantize a matrix in groups of 64 and lay it out: all float16 scales, then all values, two to a byte.",
-    minutes=5,
-    difficulty="core",
-    reference=encode_q4,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=encode_q4, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
-        "`w.reshape(out, -1, 64)` has the shape (out, groups, 64); from there it is lab 05: absmax / 7 along the last "
-        "axis, rounded to float16 first, then `np.rint`, `clip(-7, 7)`, int8.",
-        "Bring the values back to (out, in) before you call `pack_int4`, put the scales in front, and raise ValueError "
-        "if `in % 64` is not 0.",
+        "`w.reshape(out, -1, 64)` has the shape (out, groups, 64); from there it is lab 05: absmax / 7 along the last axis, rounded to float16 first, then `np.rint`, `clip(-7, 7)`, int8.",
+        "Bring the values back to (out, in) before you call `pack_int4`, put the scales in front, and raise ValueError if `in % 64` is not 0.",
     ),
     why="64 weights in 34 bytes: this layout is where the file's size comes from.",
     mistakes=(
-        Mistake(
-            "values before scales",
-            edit("return scale.tobytes() + ", "return ").edit(
+        Mistake("values before scales", edit("return scale.tobytes() + ", "return ").edit(
                 "width)).tobytes()", "width)).tobytes() + scale.tobytes()"
             ),
             cause="The scales follow the values, and a reader takes the first bytes for scales.",
-            cure="Join the scales first, then the values.",
-            see="packed values in the first bytes",
-        ),
-        Mistake(
-            "float32 scales",
-            edit("scale.tobytes()", 'scale.astype("<f4").tobytes()'),
+            cure="Join the scales first, then the values.", see="packed values in the first bytes"),
+        Mistake("float32 scales", edit("scale.tobytes()", 'scale.astype("<f4").tobytes()'),
             cause="Each scale takes four bytes, and the format gives it two.",
             cure='Convert the scales with `.astype("<f2")` before `tobytes()`.',
-            see="two bytes too many for each group",
-        ),
-        Mistake(
-            "scale rounded too late",
+            see="two bytes too many for each group"),
+        Mistake("scale rounded too late",
             edit('.astype("<f2")', "").edit("scale.tobytes()", 'scale.astype("<f2").tobytes()'),
-            cause="You divided by the float32 scale and rounded it to float16 only for the file, so the reader "
-            "multiplies by another number than you divided by.",
+            cause="You divided by the float32 scale and rounded it to float16 only for the file, so the reader multiplies by another number than you divided by.",
             cure="Round the scale to float16 before the division, and divide by the rounded one.",
-            see="scales right, and a nibble here and there off by one",
-        ),
-        Mistake(
-            "group order transposed",
-            edit("scale.tobytes()", "scale.swapaxes(0, 1).tobytes()"),
+            see="scales right, and a nibble here and there off by one"),
+        Mistake("group order transposed", edit("scale.tobytes()", "scale.swapaxes(0, 1).tobytes()"),
             cause="You wrote the scales of all rows for group 0 first, and a reader expects all groups of row 0 first.",
             cure="Keep the shape (out, groups) and do not transpose it.",
-            see="right for one row or one group, wrong for more",
-        ),
-        Mistake(
-            "one scale a row",
-            edit("axis=2", "axis=(1, 2)"),
+            see="right for one row or one group, wrong for more"),
+        Mistake("one scale a row", edit("axis=2", "axis=(1, 2)"),
             cause="The maximum was taken over the whole row, and each group of 64 has its own.",
-            cure="Reshape to (out, groups, 64) and take the maximum along the last axis only.",
-            see="too few scales",
-        ),
-        Mistake(
-            "groups with a stride",
-            edit("width // 64, 64", "64, width // 64").edit("axis=2", "axis=1"),
+            cure="Reshape to (out, groups, 64) and take the maximum along the last axis only.", see="too few scales"),
+        Mistake("groups with a stride", edit("width // 64, 64", "64, width // 64").edit("axis=2", "axis=1"),
             cause="`reshape(out, 64, groups)` puts every groups-th weight together, and a group is 64 neighbours.",
-            cure="Reshape to (out, groups, 64): the 64 comes last.",
-            see="right for rows of 64, wrong for longer rows",
-        ),
-        Mistake(
-            "groups across rows",
-            omit("if width % 64").edit("out, width // 64, 64", "1, -1, 64"),
+            cure="Reshape to (out, groups, 64): the 64 comes last.", see="right for rows of 64, wrong for longer rows"),
+        Mistake("groups across rows", omit("if width % 64").edit("out, width // 64, 64", "1, -1, 64"),
             cause="When 64 does not divide the width, `reshape(-1, 64)` lets a group run from one row into the next.",
-            cure="Refuse such a width with ValueError.",
-            see="a matrix (2, 96) accepted",
-        ),
-        Mistake(
-            "tail dropped",
+            cure="Refuse such a width with ValueError.", see="a matrix (2, 96) accepted"),
+        Mistake("tail dropped",
             omit("if width % 64").edit("out, width =", "w = w[:, : w.shape[1] // 64 * 64]\n    out, width ="),
             cause="The weights after the last whole group were left out without a word.",
-            cure="Refuse a width that is no multiple of 64 with ValueError.",
-            see="a matrix (1, 32) accepted",
-        ),
-        Mistake(
-            "block by block",
-            edit(
+            cure="Refuse a width that is no multiple of 64 with ValueError.", see="a matrix (1, 32) accepted"),
+        Mistake("block by block", edit(
                 "return scale.tobytes() + pack_int4(values.reshape(out, width)).tobytes()",
-                "blocks = zip(scale.reshape(-1), values.reshape(-1, 64))\n"
-                '    return b"".join(one.tobytes() + pack_int4(group).tobytes() for one, group in blocks)',
+                'blocks = zip(scale.reshape(-1), values.reshape(-1, 64))\n    return b"".join(one.tobytes() + pack_int4(group).tobytes() for one, group in blocks)',
             ),
             cause="Each group follows its own scale, as in real GGUF, and here all scales come first.",
-            cure="Join all scales, then all values.",
-            see="the second scale only after 32 bytes of values",
-        ),
-        Mistake(
-            "divided by 8",
-            edit("np.float32(7)", "np.float32(8)"),
+            cure="Join all scales, then all values.", see="the second scale only after 32 bytes of values"),
+        Mistake("divided by 8", edit("np.float32(7)", "np.float32(8)"),
             cause="The largest weight must land on 7; with absmax / 8 it would land on 8, too large for four bits.",
-            cure="Divide absmax by 7.",
-            see="every scale too small",
-        ),
-        Mistake(
-            "nibbles swapped",
+            cure="Divide absmax by 7.", see="every scale too small"),
+        Mistake("nibbles swapped",
             edit("values.reshape(out, width)", "values.reshape(out, -1, 2)[..., ::-1].reshape(out, width)"),
             cause="The even index went to the high nibble.",
             cure="Fix `pack_int4`: shift the odd indices, not the even ones.",
-            see="scales right, and every byte of the values with its two digits exchanged",
-        ),
-        Mistake(
-            "shifted by eight",
-            edit("values.reshape(out, width)", "values.reshape(out, width) + 8"),
+            see="scales right, and every byte of the values with its two digits exchanged"),
+        Mistake("shifted by eight", edit("values.reshape(out, width)", "values.reshape(out, width) + 8"),
             cause="Adding 8 is how real GGUF's Q4_0 stores a nibble; this format keeps two's complement.",
             cure="Fix `pack_int4`: mask with `& 0x0F` and add nothing.",
-            see="scales right, and `0x88` where zeros are packed",
-        ),
+            see="scales right, and `0x88` where zeros are packed"),
     ),
 )

@@ -1,7 +1,5 @@
 """The second part of a file: the metadata."""
 
-from __future__ import annotations
-
 from ...lab import Exercise, Mistake, edit, omit
 from ...lab.compare import one_after_another
 
@@ -62,92 +60,47 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn a dict into key=value lines joined by newlines, as UTF-8 bytes, and refuse what could not be read back.",
-    minutes=4,
-    difficulty="core",
-    reference=metadata_bytes,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=metadata_bytes, oracle=oracle, cases=cases, minutes=4, difficulty="core", fields=fields,
     hints=(
-        'Build one line for each item with `f"{key}={value}"`, join the lines with `"\\n"`, and encode the text once, '
-        "at the end.",
-        "A reader splits a line at its first `=`. Raise ValueError for an empty key, a key with `=` in it, and a "
-        "newline in a key or in a value; an `=` in a value is fine.",
+        'Build one line for each item with `f"{key}={value}"`, join the lines with `"\\n"`, and encode the text once, at the end.',
+        "A reader splits a line at its first `=`. Raise ValueError for an empty key, a key with `=` in it, and a newline in a key or in a value; an `=` in a value is fine.",
     ),
     why="these lines are what lets a reader rebuild the model from the file alone, with nothing sent beside it.",
     mistakes=(
-        Mistake(
-            "a newline after the last line",
-            edit(r'"\n".join(lines)', r'"".join(line + "\n" for line in lines)'),
+        Mistake("a newline after the last line", edit(r'"\n".join(lines)', r'"".join(line + "\n" for line in lines)'),
             cause="Newlines go between the lines here, and you ended each line with one.",
-            cure='Join the lines: `"\\n".join(lines)`.',
-            see="one byte `0a` too many at the end",
-        ),
-        Mistake(
-            "nothing refused",
-            omit("if not key"),
+            cure='Join the lines: `"\\n".join(lines)`.', see="one byte `0a` too many at the end"),
+        Mistake("nothing refused", omit("if not key"),
             cause="A key with `=` in it, or a newline anywhere, is written as if it could be read back.",
             cure="Look at each key and value first; raise ValueError for what a reader would split in the wrong place.",
-            see="this input must be refused",
-        ),
-        Mistake(
-            "text instead of bytes",
-            edit('.encode("utf-8")', ""),
+            see="this input must be refused"),
+        Mistake("text instead of bytes", edit('.encode("utf-8")', ""),
             cause="The lines are right, and they are still text, whose length is not the number of bytes.",
-            cure='End with `.encode("utf-8")`.',
-            see="`str` where bytes are expected",
-        ),
-        Mistake(
-            "assert instead of raise",
-            omit("if not key").edit(
+            cure='End with `.encode("utf-8")`.', see="`str` where bytes are expected"),
+        Mistake("assert instead of raise", omit("if not key").edit(
                 "lines.append(",
                 'assert key and "=" not in key and "\\n" not in f"{key}{value}"\n        lines.append(',
             ),
             cause="`python -O` removes an `assert`, and callers of a writer expect ValueError.",
-            cure="Write `if …: raise ValueError(…)`.",
-            see="AssertionError where ValueError is expected",
-        ),
-        Mistake(
-            "JSON",
-            edit(r'return "\n".join(lines)', "import json\n    return json.dumps(metadata)"),
+            cure="Write `if …: raise ValueError(…)`.", see="AssertionError where ValueError is expected"),
+        Mistake("JSON", edit(r'return "\n".join(lines)', "import json\n    return json.dumps(metadata)"),
             cause="JSON is another text format, with braces, quotes and commas that a reader of lines does not expect.",
-            cure="Write plain lines, `key=value`.",
-            see="`7b`, an opening brace, in the first byte",
-        ),
-        Mistake(
-            "= refused in values",
-            edit('"=" in key', '"=" in f"{key}{value}"'),
+            cure="Write plain lines, `key=value`.", see="`7b`, an opening brace, in the first byte"),
+        Mistake("= refused in values", edit('"=" in key', '"=" in f"{key}{value}"'),
             cause="You refuse a value that holds `=`; a reader that splits at the first `=` can read it.",
-            cure="Refuse `=` in keys only.",
-            see="a ValueError for `w=q*s`",
-        ),
-        Mistake(
-            "quoted values",
-            edit('f"{key}={value}"', 'f"{key}={value!r}"'),
+            cure="Refuse `=` in keys only.", see="a ValueError for `w=q*s`"),
+        Mistake("quoted values", edit('f"{key}={value}"', 'f"{key}={value!r}"'),
             cause="Text was written with quotation marks around it, as JSON or `repr` do.",
-            cure="Use the text itself, `str(value)`.",
-            see="bytes `22` or `27` around the text",
-        ),
-        Mistake(
-            "a colon instead of =",
-            edit('f"{key}={value}"', 'f"{key}: {value}"'),
+            cure="Use the text itself, `str(value)`.", see="bytes `22` or `27` around the text"),
+        Mistake("a colon instead of =", edit('f"{key}={value}"', 'f"{key}: {value}"'),
             cause="Key and value are separated by a colon and a space.",
-            cure="Put a single `=` between them, with no spaces.",
-            see="`3a 20` where `3d` is expected",
-        ),
-        Mistake(
-            "Windows line ends",
-            edit(r'"\n".join', r'"\r\n".join'),
+            cure="Put a single `=` between them, with no spaces.", see="`3a 20` where `3d` is expected"),
+        Mistake("Windows line ends", edit(r'"\n".join', r'"\r\n".join'),
             cause="The lines are joined by two characters, carriage return and newline.",
             cure='Join with `"\\n"`, and build bytes yourself rather than through a text file.',
-            see="`0d` before `0a`",
-        ),
-        Mistake(
-            "Latin-1 instead of UTF-8",
-            edit("utf-8", "latin-1"),
+            see="`0d` before `0a`"),
+        Mistake("Latin-1 instead of UTF-8", edit("utf-8", "latin-1"),
             cause="é became the single byte `e9`, and in UTF-8 it takes two, `c3 a9`.",
-            cure='Encode with `.encode("utf-8")`.',
-            see="ASCII right, and `café` one byte too short",
-        ),
+            cure='Encode with `.encode("utf-8")`.', see="ASCII right, and `café` one byte too short"),
     ),
 )

@@ -1,7 +1,5 @@
 """Before a file is written: where the data of every tensor begins."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit, omit
@@ -64,70 +62,41 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find where each tensor's bytes begin, counted from the start of the data section, before a byte is written.",
-    minutes=5,
-    difficulty="core",
-    reference=tensor_offsets,
-    oracle=oracle,
-    cases=cases,
+    reference=tensor_offsets, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         "Keep one running number `at`, which begins at 0: note it down for a tensor, then add that tensor's size.",
-        "The sizes in bytes: F32 4 × count, F16 2 × count, Q8 2 × out + count, Q4 2 × (count / 64) + count / 2. "
-        "`math.prod(dims)` is the count, and 1 for a scalar.",
+        "The sizes in bytes: F32 4 × count, F16 2 × count, Q8 2 × out + count, Q4 2 × (count / 64) + count / 2. `math.prod(dims)` is the count, and 1 for a scalar.",
     ),
     why="an offset that counts from the data section stays true when a name or a line of metadata grows.",
     mistakes=(
-        Mistake(
-            "offset after the tensor",
+        Mistake("offset after the tensor",
             omit("offsets[name] = at").edit("+ count // 2", "+ count // 2\n        offsets[name] = at"),
             cause="The size was added before the offset was noted down, so each offset is the end of its tensor.",
             cure="Note `at` first, then add the size.",
-            see="the first offset is not 0, and each is the one that belongs to the next tensor",
-        ),
-        Mistake(
-            "counted from the start of the file",
-            edit("{}, 0", "{}, 16"),
+            see="the first offset is not 0, and each is the one that belongs to the next tensor"),
+        Mistake("counted from the start of the file", edit("{}, 0", "{}, 16"),
             cause="The count begins after the 16 bytes of the header; offsets count from the start of the data.",
-            cure="Begin at 0, whatever comes before the data.",
-            see="every offset 16 too large",
-        ),
-        Mistake(
-            "descriptors counted",
+            cure="Begin at 0, whatever comes before the data.", see="every offset 16 too large"),
+        Mistake("descriptors counted",
             edit("offsets[name] = at", "at += 2 + len(name) + 1 + 4 * len(dims) + 1 + 8\n        offsets[name] = at"),
             cause="You added the bytes of each descriptor, and offsets count from the start of the data.",
             cure="Add the sizes of the data only; the data section begins after all descriptors.",
-            see="offsets that grow with the length of the names",
-        ),
-        Mistake(
-            "scales forgotten",
-            edit("2 * dims[0] + ", "").edit("2 * (count // 64) + ", ""),
+            see="offsets that grow with the length of the names"),
+        Mistake("scales forgotten", edit("2 * dims[0] + ", "").edit("2 * (count // 64) + ", ""),
             cause="The float16 scales of a quantized tensor take room too, before its values.",
             cure="Add two bytes for each scale: out of them for Q8, count / 64 for Q4.",
-            see="right until the tensor after the first quantized one",
-        ),
-        Mistake(
-            "scales of four bytes",
+            see="right until the tensor after the first quantized one"),
+        Mistake("scales of four bytes",
             edit("2 * dims[0]", "4 * dims[0]").edit("2 * (count // 64)", "4 * (count // 64)"),
             cause="A scale is stored as float16, which takes two bytes, and you counted four.",
-            cure="Count two bytes a scale.",
-            see="too much by two bytes a row or a group",
-        ),
-        Mistake(
-            "one scale a column",
-            edit("dims[0]", "dims[1]"),
+            cure="Count two bytes a scale.", see="too much by two bytes a row or a group"),
+        Mistake("one scale a column", edit("dims[0]", "dims[1]"),
             cause="Q8 has a scale for each row, dims[0] of them, and you counted dims[1].",
-            cure="Count 2 × dims[0] bytes of scales.",
-            see="Q8 too large or too small, the rest right",
-        ),
-        Mistake(
-            "a byte for each 4-bit value",
-            edit("+ count // 2", "+ count"),
+            cure="Count 2 × dims[0] bytes of scales.", see="Q8 too large or too small, the rest right"),
+        Mistake("a byte for each 4-bit value", edit("+ count // 2", "+ count"),
             cause="Two 4-bit values share a byte, and you counted a byte for each.",
-            cure="Count count / 2 bytes of values for Q4.",
-            see="Q4 almost twice too large",
-        ),
-        Mistake(
-            "elements instead of bytes",
-            body("""
+            cure="Count count / 2 bytes of values for Q4.", see="Q4 almost twice too large"),
+        Mistake("elements instead of bytes", body("""
                 offsets, at = {}, 0
                 for name, dims in shapes.items():
                     offsets[name] = at
@@ -136,21 +105,13 @@ EXERCISE = Exercise(
             """),
             cause="The offset counts elements, and a float takes four bytes of the file.",
             cure="Multiply by the bytes that an element takes.",
-            see="the second offset is the number of elements of the first tensor",
-        ),
-        Mistake(
-            "a float after a scalar",
-            edit("int(np.prod(dims))", "np.prod(dims)"),
+            see="the second offset is the number of elements of the first tensor"),
+        Mistake("a float after a scalar", edit("int(np.prod(dims))", "np.prod(dims)"),
             cause="`np.prod(())` is the float 1.0, and an offset is a whole number.",
             cure="Use `math.prod(dims)`, or wrap the product in `int(...)`.",
-            see="`4.0` where `4` is expected, after a tensor of shape ()",
-        ),
-        Mistake(
-            "aligned to 32",
-            edit("offsets[name] = at", "at = -(-at // 32) * 32\n        offsets[name] = at"),
+            see="`4.0` where `4` is expected, after a tensor of shape ()"),
+        Mistake("aligned to 32", edit("offsets[name] = at", "at = -(-at // 32) * 32\n        offsets[name] = at"),
             cause="Real GGUF begins each tensor at a multiple of 32 bytes, and this layout has no padding.",
-            cure="Let each tensor begin where the last one ends.",
-            see="offsets that are all multiples of 32",
-        ),
+            cure="Let each tensor begin where the last one ends.", see="offsets that are all multiples of 32"),
     ),
 )

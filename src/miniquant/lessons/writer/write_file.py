@@ -1,7 +1,5 @@
 """The four parts joined: a whole file."""
 
-from __future__ import annotations
-
 import struct
 import tempfile
 from pathlib import Path
@@ -157,126 +155,68 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Join your functions into the whole writer: plan everything, then write the four parts in their order.",
-    minutes=6,
-    difficulty="stretch",
-    reference=write_file,
-    oracle=oracle,
-    cases=cases,
-    fields=fields,
+    reference=write_file, oracle=oracle, cases=cases, minutes=6, difficulty="stretch", fields=fields,
     observe=observe,
     hints=(
-        "First make the plan: `choose_dtypes`, the shapes, `tensor_offsets`, `metadata_bytes`. Open the file only when "
-        "nothing can be refused any more.",
-        'Inside `with open(path, "wb") as file:` come four steps: `header_bytes(len(state), len(block))`, the block, '
-        "one loop that writes descriptors, and a second loop that writes `encode_tensor(w, dtypes[name])`.",
+        "First make the plan: `choose_dtypes`, the shapes, `tensor_offsets`, `metadata_bytes`. Open the file only when nothing can be refused any more.",
+        'Inside `with open(path, "wb") as file:` come four steps: `header_bytes(len(state), len(block))`, the block, one loop that writes descriptors, and a second loop that writes `encode_tensor(w, dtypes[name])`.',
     ),
     why="this is a model file, complete: any program that knows the four parts can run your model from it.",
     mistakes=(
-        Mistake(
-            "offsets from the start of the file",
-            edit(
+        Mistake("offsets from the start of the file", edit(
                 "    with open",
-                "    start = 16 + len(block) + sum(len(descriptor_bytes(name, shapes[name], 0, 0)) for name in state)\n"
-                "    with open",
+                "    start = 16 + len(block) + sum(len(descriptor_bytes(name, shapes[name], 0, 0)) for name in state)\n    with open",
             ).edit("offsets[name]", "offsets[name] + start"),
             cause="The place where the data section begins was added to each offset, and the reader adds it again.",
             cure="Store what `tensor_offsets` returns, unchanged.",
-            see="the first offset not 0, and everything else right",
-        ),
-        Mistake(
-            "offsets fixed too early",
-            edit("offsets[name]", "offsets[name] + 16 + len(block)"),
+            see="the first offset not 0, and everything else right"),
+        Mistake("offsets fixed too early", edit("offsets[name]", "offsets[name] + 16 + len(block)"),
             cause="The count began after the metadata, before any descriptor was written, and each one moves the data.",
             cure="Store what `tensor_offsets` returns: it counts from the start of the data section, which is 0.",
-            see="the first offset 16 or a little more, and everything else right",
-        ),
-        Mistake(
-            "dims reversed",
-            edit("shapes[name]", "shapes[name][::-1]"),
+            see="the first offset 16 or a little more, and everything else right"),
+        Mistake("dims reversed", edit("shapes[name]", "shapes[name][::-1]"),
             cause="The dims were turned around, as for real GGUF, and this format keeps PyTorch's order: out, then in.",
-            cure="Pass `tuple(w.shape)` as it is.",
-            see="dims[0] and dims[1] exchanged in the descriptors",
-        ),
-        Mistake(
-            "a text file",
-            edit('"wb"', '"w"'),
+            cure="Pass `tuple(w.shape)` as it is.", see="dims[0] and dims[1] exchanged in the descriptors"),
+        Mistake("a text file", edit('"wb"', '"w"'),
             cause='Mode "w" opens a file for text, and bytes are not text.',
-            cure='Open the file with mode "wb".',
-            see="`write() argument must be str, not bytes`",
-        ),
-        Mistake(
-            "each descriptor before its own data",
-            omit("for name, w in state.items():").edit(
+            cure='Open the file with mode "wb".', see="`write() argument must be str, not bytes`"),
+        Mistake("each descriptor before its own data", omit("for name, w in state.items():").edit(
                 "offsets[name]))",
                 "offsets[name]))\n            file.write(encode_tensor(state[name], dtypes[name]))",
             ),
             cause="Descriptor and data alternate, so the reader takes weights for the second descriptor.",
-            cure="Use two loops: all descriptors first, then all data.",
-            see="right for one tensor, wrong for two",
-        ),
-        Mistake(
-            "data before descriptors",
-            omit("for name, w in state.items():").edit(
+            cure="Use two loops: all descriptors first, then all data.", see="right for one tensor, wrong for two"),
+        Mistake("data before descriptors", omit("for name, w in state.items():").edit(
                 "for name in state:",
-                "for name in state:\n"
-                "            file.write(encode_tensor(state[name], dtypes[name]))\n"
-                "        for name in state:",
+                "for name in state:\n            file.write(encode_tensor(state[name], dtypes[name]))\n        for name in state:",
             ),
             cause="The data comes where the first descriptor belongs.",
-            cure="Write the descriptors first, and the data last.",
-            see="weights right after the metadata",
-        ),
-        Mistake(
-            "metadata_len counts characters",
-            edit("len(block)", "len(block.decode())"),
+            cure="Write the descriptors first, and the data last.", see="weights right after the metadata"),
+        Mistake("metadata_len counts characters", edit("len(block)", "len(block.decode())"),
             cause="The length was taken from the text, and é takes two bytes in UTF-8.",
-            cure="Take `len` of the encoded block.",
-            see="right for ASCII, one too small for `café`",
-        ),
-        Mistake(
-            "metadata_len counts lines",
-            edit("len(block)", "len(metadata)"),
+            cure="Take `len` of the encoded block.", see="right for ASCII, one too small for `café`"),
+        Mistake("metadata_len counts lines", edit("len(block)", "len(metadata)"),
             cause="The header holds the number of entries, and a reader needs the number of bytes.",
-            cure="Take `len(metadata_bytes(metadata))`.",
-            see="a small number in header.metadata_len",
-        ),
-        Mistake(
-            "n_tensors counts schemes",
-            edit("len(state)", "len(schemes)"),
+            cure="Take `len(metadata_bytes(metadata))`.", see="a small number in header.metadata_len"),
+        Mistake("n_tensors counts schemes", edit("len(state)", "len(schemes)"),
             cause="The header counts the tensors that schemes names, and the file holds all of the model.",
-            cure="Take `len(state)`.",
-            see="header.n_tensors too small",
-        ),
-        Mistake(
-            "nothing quantized",
-            edit("encode_tensor(w, dtypes[name])", "w.tobytes()"),
+            cure="Take `len(state)`.", see="header.n_tensors too small"),
+        Mistake("nothing quantized", edit("encode_tensor(w, dtypes[name])", "w.tobytes()"),
             cause="The descriptor promises Q8 or Q4, and the data is float32.",
             cure="Write each tensor with the encoder of its dtype: `encode_tensor(w, dtypes[name])`.",
-            see="descriptors right, and the file too long",
-        ),
-        Mistake(
-            "opened before the plan was made",
+            see="descriptors right, and the file too long"),
+        Mistake("opened before the plan was made",
             edit("dtypes = choose", 'open(path, "wb").close()\n    dtypes = choose'),
             cause="Opening with `wb` empties the file at once; if a scheme is refused after that, the old file is gone.",
-            cure="Make the whole plan first, and open the file last.",
-            see="the call refused, and a file left behind",
-        ),
-        Mistake(
-            "appended",
-            edit('"wb"', '"ab"'),
+            cure="Make the whole plan first, and open the file last.", see="the call refused, and a file left behind"),
+        Mistake("appended", edit('"wb"', '"ab"'),
             cause="The new file was written after the old one.",
-            cure='Open the file with mode "wb".',
-            see="old bytes in front of the magic when you write a second time",
-        ),
-        Mistake(
-            "returned instead of written",
-            edit('with open(path, "wb")', "import io\n    with io.BytesIO()").edit(
+            cure='Open the file with mode "wb".', see="old bytes in front of the magic when you write a second time"),
+        Mistake("returned instead of written", edit('with open(path, "wb")', "import io\n    with io.BytesIO()").edit(
                 "file.write(encode_tensor(w, dtypes[name]))",
                 "file.write(encode_tensor(w, dtypes[name]))\n        return file.getvalue()",
             ),
             cause="The bytes are right, and they were returned rather than written.",
-            cure="Open the path and write them.",
-            see="no file at the path",
-        ),
+            cure="Open the path and write them.", see="no file at the path"),
     ),
 )
