@@ -1,4 +1,4 @@
-# make book · make test · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
+# make book · make test · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
 SITE := _build/html/index.html
@@ -7,11 +7,13 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict test lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
+.PHONY: help book book-strict test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
 	@echo "make test        set up .venv and run all tests"
+	@echo "make quick       the tests of the formats, quantization and the exercises: under a minute, for everyday work"
+	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
 	@echo "make lab         open JupyterLab on notebooks/"
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
 	@echo "make bench       measure the codecs and files, draw the plot of the book"
@@ -21,13 +23,13 @@ help:
 	@echo "make gguf-inspect GGUF=model.gguf    which types, how many tensors and bytes"
 	@echo "make gguf-list GGUF=model.gguf       every tensor"
 	@echo "make gguf-to-bump GGUF=model.gguf    write GGUF_OUT/weights.bump and config.json"
-	@echo "make clean       remove .venv and everything that was built"
+	@echo "make clean       remove .venv, .venv-lowest and everything that was built"
 
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
 	@echo "== setting up .venv (a few minutes the first time)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "miniquant needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --progress-bar on -r requirements.txt -c constraints.txt -e . > .venv/install.log 2>&1 & \
+	@$(BIN)/python -m pip install --progress-bar on -r requirements.txt -c constraints.txt > .venv/install.log 2>&1 & \
 	  pid=$$!; while kill -0 $$pid 2>/dev/null; do printf '.'; sleep 3; done; echo; wait $$pid || { tail -n 20 .venv/install.log; exit 1; }
 	@$(BIN)/jupyter labextension disable --level=sys_prefix @jupyter/nbgrader > .venv/lab.log 2>&1 || true
 	@rm -f .venv/etc/jupyter/jupyter_server_config.d/nbgrader.json
@@ -54,6 +56,15 @@ test: .venv/.installed
 	OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions
 	@echo "== the library: units, properties, referees, doctests"
 	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
+
+quick: .venv/.installed
+	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile @tests/quick.txt
+
+lowest: .venv/.installed
+	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
+	$(BIN)/python tools/lowest.py > .venv-lowest/requirements.txt
+	.venv-lowest/bin/python -m pip install -q -r .venv-lowest/requirements.txt -e ".[labs]"
+	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile @tests/quick.txt
 
 lab: .venv/.installed
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -96,5 +107,5 @@ gguf-to-bump: need-gguf .venv/.installed
 	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump" || { rmdir "$(GGUF_OUT)" 2> /dev/null; exit 1; }
 
 clean:
-	rm -rf .venv _build .mutants .pytest_cache .hypothesis .mypy_cache .ruff_cache notebooks/workspace solutions/workspace
+	rm -rf .venv .venv-lowest _build .mutants .pytest_cache .hypothesis .mypy_cache .ruff_cache notebooks/workspace solutions/workspace
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

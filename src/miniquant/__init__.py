@@ -1,6 +1,6 @@
 """miniquant: a teaching lab on quantized model files, and the small reference library behind it.
 
-The names here need numpy alone; ``read_gguf_lite`` returns torch tensors and imports torch when it is called.
+The names here import nothing but numpy; ``read_gguf_lite`` returns torch tensors and imports torch when it is called.
 """
 
 from .core.errors import FormatError, MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError

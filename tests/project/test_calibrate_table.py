@@ -1,7 +1,6 @@
 """The table of better four bits: its bars hold on a part of the text, and results.json comes from these weights."""
 
 import doctest
-import importlib
 import json
 import math
 import re
@@ -9,6 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import measure as script
 import numpy as np
 import pytest
 from places import ROOT
@@ -21,12 +21,9 @@ FOLDER = ROOT / "experiments" / "27-better-four-bits"
 TARGETS = ("Q4_1", "int4_g64", "int3_g64")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def measure():
-    sys.path.insert(0, str(FOLDER))
-    yield importlib.import_module("measure")
-    sys.path.remove(str(FOLDER))
-    del sys.modules["measure"]
+    return script
 
 
 @pytest.fixture(scope="module")
@@ -123,9 +120,9 @@ def test_both_programs_tell_the_same_story_once_no_activation_stands_out(table):
             assert (0 < more < 0.001) == (label == "as trained" or "AWQ" in name), (label, name, more)
 
 
-def test_choosing_integers_takes_less_than_two_minutes(table):
+def test_choosing_integers_took_less_than_two_minutes(table):
     for rows in table["models"].values():
-        assert max(row["seconds"] for name, row in rows.items() if name.endswith("GPTQ")) < 120 * 2  # one thread, busy
+        assert 0 < max(row["seconds"] for name, row in rows.items() if name.endswith("GPTQ")) < 120
 
 
 def test_a_small_run_gives_rows_of_the_same_form(table, measure, windows, text, capsys):

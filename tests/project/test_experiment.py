@@ -39,12 +39,7 @@ def exported(tmp_path_factory):
 @pytest.fixture(scope="module")
 def scripts():
     """export, load, verify and report as modules; they import each other by those names."""
-    sys.path.insert(0, str(FOLDER))
-    names = ("export", "load", "verify", "report")
-    yield {name: importlib.import_module(name) for name in names}
-    sys.path.remove(str(FOLDER))
-    for name in names:
-        del sys.modules[name]
+    return {name: importlib.import_module(name) for name in ("export", "load", "verify", "report")}
 
 
 @pytest.fixture(scope="module")

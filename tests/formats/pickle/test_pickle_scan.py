@@ -11,6 +11,7 @@ import fractions
 import io
 import pickle
 import pickletools
+import sys
 import tarfile
 import zipfile
 from collections import OrderedDict
@@ -21,6 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miniquant.core.errors import FormatError, PickleSecurityRisk
+from miniquant.formats.pickle import scan
 from miniquant.formats.pickle.scan import STATE_DICT, imports, off_list, refuse_unlisted, scan_file, steps
 from miniquant.inspect.pickle_view import MEANINGS, kind_of, pickleview
 from miniquant.lessons.pickle.toys import evasions
@@ -149,13 +151,55 @@ def test_random_bytes_are_a_pickle_or_a_format_error(raw, head):
         list(steps(b"\x80\x04" + raw if head else raw))
 
 
+class Watch:
+    """What Python itself reports while it is on: names that an unpickler fetches, imports, code, files, processes."""
+
+    PARTS = ("pickle.", "import", "exec", "compile", "open", "os.", "subprocess.", "socket.", "ctypes.", "marshal.")
+
+    def __init__(self):
+        self.on, self.seen = False, []
+        sys.addaudithook(self._hook)  # a hook stays for good: this one looks away while it is off
+
+    def _hook(self, event, arguments):
+        if self.on and event.startswith(self.PARTS):
+            self.seen.append((event, arguments[:2]))
+
+    def scan(self, program):
+        """What happens while a pickle is scanned."""
+        self.on, self.seen = True, []
+        try:
+            scan.imports(program)
+        except FormatError:
+            pass
+        finally:
+            self.on = False
+        return self.seen
+
+
+@pytest.fixture(scope="module")
+def watch():
+    return Watch()
+
+
 @settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.data())
-def test_a_flipped_byte_gives_a_result_or_a_format_error_and_runs_nothing(draw):
+def test_a_flipped_byte_gives_a_result_or_a_format_error_and_runs_nothing(watch, draw):
     program = bytearray(evasions()[draw.draw(st.sampled_from(list(evasions())))])
     program[draw.draw(st.integers(0, len(program) - 1))] = draw.draw(st.integers(0, 255))
-    with contextlib.suppress(FormatError):
-        imports(bytes(program))
+    assert watch.scan(bytes(program)) == []
+
+
+@pytest.mark.parametrize("name", evasions())
+def test_a_scan_runs_nothing(watch, name):
+    assert watch.scan(evasions()[name]) == []
+
+
+@pytest.mark.parametrize("load", [pickle.loads, lambda program: pickle._Unpickler(io.BytesIO(program)).load()])
+def test_a_scanner_that_loads_the_pickle_is_noticed(watch, load, monkeypatch, capsys):
+    monkeypatch.setattr(scan, "imports", load)
+    events = [event for event, _ in watch.scan(evasions()["GLOBAL"])]
+    assert "pickle.find_class" in events
+    assert capsys.readouterr().out == "hello\n"
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------
