@@ -16,7 +16,7 @@ import click
 
 from .core.errors import MiniquantError
 from .core.text import visible
-from .inspect.output import late_bar, open_streams, print_json, print_table
+from .inspect.output import binary_size, late_bar, open_streams, print_json, print_table
 
 if TYPE_CHECKING:
     from .formats.describe import Description
@@ -71,7 +71,7 @@ def _print_description(found: Description) -> None:
     )
     click.echo(f"{tag} tensor types:")
     for kind, (count, size) in found.by_type().items():
-        click.echo(f"  - {kind:>10}: {count:5} tensors, bytes={_binary(size)}")
+        click.echo(f"  - {kind:>10}: {count:5} tensors, bytes={binary_size(size)}")
     click.echo(f"{tag} key tensors:")
     for info in _key_tensors(found):
         place = f"dims={info.shape[::-1]}" if found.format == "gguf" else f"shape={info.shape}"  # ggml's order, or ours
@@ -82,15 +82,6 @@ def _print_description(found: Description) -> None:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         text = visible(text[:91])  # cut before it grows: a text may have gigabytes
         click.echo(f"  - {visible(key)} = {text if len(text) <= 90 else text[:89] + '…'}")
-
-
-def _binary(size: float) -> str:
-    """A size in units of 1024, as C-Kernel-Engine's tool prints it."""
-    for unit in ("B", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size} B" if unit == "B" else f"{size:.2f} {unit}"
-        size /= 1024
-    return f"{size:.2f} GiB"
 
 
 def _key_tensors(found: Description) -> list[TensorInfo[Any]]:

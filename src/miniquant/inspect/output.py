@@ -80,3 +80,12 @@ def late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
                 bars[0].update(bars[0].task_ids[0], completed=done)
 
         yield advance
+
+
+def binary_size(size: float) -> str:
+    """A size in units of 1024, as C-Kernel-Engine's tool prints it."""
+    for unit in ("B", "KiB", "MiB"):
+        if size < 1024:
+            return f"{size} B" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} GiB"
