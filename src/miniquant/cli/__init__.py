@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .core.errors import MiniquantError
-from .core.text import visible
-from .inspect.output import binary_size, late_bar, open_streams, print_json, print_table
+from ..core.errors import MiniquantError
+from ..core.text import visible
+from ..inspect.output import binary_size, late_bar, open_streams, print_json, print_table
+from . import course
 
 if TYPE_CHECKING:
-    from .formats.describe import Description
-    from .formats.tensor import TensorInfo
+    from ..formats.describe import Description
+    from ..formats.tensor import TensorInfo
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 AS_JSON = click.option(
@@ -36,9 +37,6 @@ class _Seconds(click.FloatRange):
         return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
 
 
-SECONDS, MEGABYTES = _Seconds(1, 24 * 60 * 60), click.IntRange(256, 1 << 20)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="miniquant")
 def main() -> None:
@@ -50,7 +48,7 @@ def main() -> None:
 @AS_JSON
 def inspect(file: Path, as_json: bool) -> None:
     """What FILE is: version, architecture, types with their bytes, metadata, key tensors."""
-    from .formats.describe import describe
+    from ..formats.describe import describe
 
     found = describe(file)
     if as_json:
@@ -62,7 +60,7 @@ def inspect(file: Path, as_json: bool) -> None:
 
 
 def _print_description(found: Description) -> None:
-    from .formats.gguf_lite.sizes import human
+    from ..formats.gguf_lite.sizes import human
 
     tag = f"[{found.format}]"
     click.echo(
@@ -96,7 +94,7 @@ def _key_tensors(found: Description) -> list[TensorInfo[Any]]:
 @AS_JSON
 def list_tensors(file: Path, as_json: bool) -> None:
     """Every tensor of FILE: name, type, shape, place, bytes."""
-    from .formats.describe import describe
+    from ..formats.describe import describe
 
     found = describe(file)
     if as_json:
@@ -121,8 +119,8 @@ def _row(found: Description, info: TensorInfo[Any]) -> dict[str, Any]:
 @click.option("--tensor", help="Begin at the data of this tensor.")
 def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
     """The bytes of FILE, each with the name of its field."""
-    from .formats.describe import describe
-    from .inspect.hexview import hexview
+    from ..formats.describe import describe
+    from ..inspect.hexview import hexview
 
     if tensor is not None:
         found = describe(file)
@@ -137,7 +135,7 @@ class _FileType(click.Option):
     """An option whose help names every type, and imports them when somebody asks."""
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from .models.file_types import FILE_TYPES
+        from ..models.file_types import FILE_TYPES
 
         self.help = f"For .gguf files: {' '.join(FILE_TYPES)}."
         return super().get_help_record(ctx)
@@ -149,7 +147,7 @@ class _TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new 
     name = "type"
 
     def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
-        from .models.file_types import FILE_TYPES
+        from ..models.file_types import FILE_TYPES
 
         if value.upper() not in FILE_TYPES:
             self.fail(f"there is no type {value!r}; there are {', '.join(FILE_TYPES).lower()}", param, context)
@@ -163,25 +161,25 @@ class _TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new 
 @click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
 def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
-    from .formats.gguf_lite.sizes import human
-    from .models.export import Exporter, ExportFormat, ModelWeights
-    from .models.load import load_any
+    from ..formats.gguf_lite.sizes import human
+    from ..models.export import Exporter, ExportFormat, ModelWeights
+    from ..models.load import load_any
 
     _refuse_useless(output, {"kind": ("--type", ".gguf"), "preset": ("--preset", ".gguf-lite")})
     if source:
         model = load_any(source)
     else:
-        from .models.pretrained import load_pretrained
+        from ..models.pretrained import load_pretrained
 
         model = load_pretrained()
     if output.suffix == ".gguf-lite":
-        from .formats.gguf_lite.write import write_gguf_lite
-        from .quantization.schemes import preset as schemes
+        from ..formats.gguf_lite.write import write_gguf_lite
+        from ..quantization.schemes import preset as schemes
 
         write_gguf_lite(output, model, schemes(preset, model))
     elif output.suffix == ".gguf":
-        from .models.corpus import load_tokenizer
-        from .models.to_gguf import write_minigpt
+        from ..models.corpus import load_tokenizer
+        from ..models.to_gguf import write_minigpt
 
         write_minigpt(output, model, load_tokenizer(), kind)
     else:
@@ -212,8 +210,8 @@ def convert(folder: Path, output: Path, kind: str) -> None:
     """Convert a Hugging Face FOLDER (Llama or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
     from collections import Counter
 
-    from .formats.gguf_lite.sizes import human
-    from .models.huggingface.convert import convert_folder
+    from ..formats.gguf_lite.sizes import human
+    from ..models.huggingface.convert import convert_folder
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
@@ -231,8 +229,8 @@ def convert(folder: Path, output: Path, kind: str) -> None:
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("weights.bump"), show_default=True)
 def to_bump(file: Path, output: Path) -> None:
     """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it."""
-    from .formats.bump.write import left_behind, write_bump
-    from .formats.gguf_lite.sizes import human
+    from ..formats.bump.write import left_behind, write_bump
+    from ..formats.gguf_lite.sizes import human
 
     config = write_bump(file, output)
     click.echo(
@@ -250,8 +248,8 @@ def to_bump(file: Path, output: Path) -> None:
 @AS_JSON
 def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
-    from .evaluate.verify import over_limit, tensor_errors
-    from .models.load import weights_of
+    from ..evaluate.verify import over_limit, tensor_errors
+    from ..models.load import weights_of
 
     errors = tensor_errors(weights_of(a), weights_of(b))
     wrong = over_limit(errors, limit)
@@ -273,14 +271,14 @@ def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
 @AS_JSON
 def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -> None:
     """Perplexity and bits per byte of the MiniGPT in FILE on the held-out topics, with standard errors."""
-    from .evaluate import quality as evaluate
-    from .models import corpus
+    from ..evaluate import quality as evaluate
+    from ..models import corpus
 
     text, bar = corpus.held_out_windows(limit=windows), sys.stderr.isatty() and not as_json
     if llamacpp:
         found = evaluate.evaluate_in_llamacpp(file, text, progress=bar)
     else:
-        from .models.load import load_any
+        from ..models.load import load_any
 
         found = evaluate.evaluate(load_any(file), text, progress=bar)
     if as_json:
@@ -290,97 +288,8 @@ def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -
     click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
 
 
-@main.command()
-def progress() -> None:
-    """Show which exercises are done."""
-    from .lab import progress as read
-
-    click.echo(repr(read()))
-
-
-@main.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
-@click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
-@click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
-def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
-    """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb).
-
-    The results are written after each notebook, so stopping with Ctrl-C loses none.
-    """
-    from collections import Counter
-
-    from rich.console import Console
-    from rich.progress import track
-
-    from .lab.grading import grade as grading
-
-    console = Console(stderr=True)
-    table, details = grading.result_paths(out)
-    kept: list[grading.Result] = []
-
-    def bar(items: Any, count: int) -> Any:
-        return track(items, "grading", total=count, console=console)
-
-    def keep(results: list[grading.Result]) -> None:
-        kept[:] = results
-        grading.write_results(results, out)
-
-    try:
-        grading.grade(folder, seconds, megabytes, bar, keep)
-    except KeyboardInterrupt:
-        graded = f"{table} and {details} hold the {len(kept)} students graded so far" if kept else "nothing is graded"
-        click.echo(f"stopped; {visible(graded)}", err=True)
-        raise
-    for result in kept:
-        states = Counter(answer["status"] for answer in result.answers.values())
-        summary = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "no exercise found"
-        click.echo(f"{visible(result.student)}: {summary}")
-        for problem in result.problems:
-            click.echo(f"  {visible(problem)}")
-    click.echo(visible(f"wrote {table} and {details}"))
-
-
-@main.group()
-def lab() -> None:
-    """For authors of labs: add an exercise, check the exercises of a lab."""
-
-
-@lab.command(name="new")
-@click.argument("subject")
-@click.argument("name")
-@click.option(
-    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
-)
-def new_exercise(subject: str, name: str, root: Path) -> None:
-    """Add an exercise NAME that runs to the lab SUBJECT; a SUBJECT that is new becomes the last lab."""
-    from .lab.authoring.new import new_exercise as write
-
-    for path in write(subject, name, root):
-        click.echo(f"wrote {path}")
-    click.echo(f"next: miniquant lab check {subject} {name}, then make notebooks")
-
-
-@lab.command(name="check")
-@click.argument("subject")
-@click.argument("names", nargs=-1)
-def check_lab(subject: str, names: tuple[str, ...]) -> None:
-    """Check starters, solutions and mistakes of the lab SUBJECT; exit with 1 if something is wrong."""
-    from .lab import exercises
-    from .lab.authoring.checks import problems
-
-    found = 0
-    for spec in exercises().of_lab(subject):
-        if names and spec.name not in names:
-            continue
-        wrong = problems(spec)
-        found += len(wrong)
-        click.echo(
-            f"{spec.name}: {len(spec.mistakes)} mistakes, " + ("right" if not wrong else f"{len(wrong)} problems")
-        )
-        for problem in wrong:
-            click.echo(f"  {problem}")
-    sys.exit(bool(found))
+for command in (course.progress, course.grade, course.lab):
+    main.add_command(command)
 
 
 def run() -> None:
@@ -394,7 +303,3 @@ def run() -> None:
     except ModuleNotFoundError as error:
         click.echo(f"miniquant: this needs the package {error.name}; pip install 'miniquant[labs]' brings it", err=True)
         sys.exit(1)
-
-
-if __name__ == "__main__":
-    run()

@@ -1,0 +1,5 @@
+"""``python -m miniquant.cli``."""
+
+from . import run
+
+run()

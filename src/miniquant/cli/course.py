@@ -1,0 +1,106 @@
+"""The commands of the course: progress for students, grade for instructors, lab for authors."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..core.text import visible
+
+SECONDS, MEGABYTES = _Seconds(1, 24 * 60 * 60), click.IntRange(256, 1 << 20)
+
+
+@click.command()
+def progress() -> None:
+    """Show which exercises are done."""
+    from ..lab import progress as read
+
+    click.echo(repr(read()))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
+@click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
+@click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
+def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
+    """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb).
+
+    The results are written after each notebook, so stopping with Ctrl-C loses none.
+    """
+    from collections import Counter
+
+    from rich.console import Console
+    from rich.progress import track
+
+    from ..lab.grading import grade as grading
+
+    console = Console(stderr=True)
+    table, details = grading.result_paths(out)
+    kept: list[grading.Result] = []
+
+    def bar(items: Any, count: int) -> Any:
+        return track(items, "grading", total=count, console=console)
+
+    def keep(results: list[grading.Result]) -> None:
+        kept[:] = results
+        grading.write_results(results, out)
+
+    try:
+        grading.grade(folder, seconds, megabytes, bar, keep)
+    except KeyboardInterrupt:
+        graded = f"{table} and {details} hold the {len(kept)} students graded so far" if kept else "nothing is graded"
+        click.echo(f"stopped; {visible(graded)}", err=True)
+        raise
+    for result in kept:
+        states = Counter(answer["status"] for answer in result.answers.values())
+        summary = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "no exercise found"
+        click.echo(f"{visible(result.student)}: {summary}")
+        for problem in result.problems:
+            click.echo(f"  {visible(problem)}")
+    click.echo(visible(f"wrote {table} and {details}"))
+
+
+@click.group()
+def lab() -> None:
+    """For authors of labs: add an exercise, check the exercises of a lab."""
+
+
+@lab.command(name="new")
+@click.argument("subject")
+@click.argument("name")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
+)
+def new_exercise(subject: str, name: str, root: Path) -> None:
+    """Add an exercise NAME that runs to the lab SUBJECT; a SUBJECT that is new becomes the last lab."""
+    from ..lab.authoring.new import new_exercise as write
+
+    for path in write(subject, name, root):
+        click.echo(f"wrote {path}")
+    click.echo(f"next: miniquant lab check {subject} {name}, then make notebooks")
+
+
+@lab.command(name="check")
+@click.argument("subject")
+@click.argument("names", nargs=-1)
+def check_lab(subject: str, names: tuple[str, ...]) -> None:
+    """Check starters, solutions and mistakes of the lab SUBJECT; exit with 1 if something is wrong."""
+    from ..lab import exercises
+    from ..lab.authoring.checks import problems
+
+    found = 0
+    for spec in exercises().of_lab(subject):
+        if names and spec.name not in names:
+            continue
+        wrong = problems(spec)
+        found += len(wrong)
+        click.echo(
+            f"{spec.name}: {len(spec.mistakes)} mistakes, " + ("right" if not wrong else f"{len(wrong)} problems")
+        )
+        for problem in wrong:
+            click.echo(f"  {problem}")
+    sys.exit(bool(found))
