@@ -72,11 +72,9 @@ class GGMLType(IntEnum):
     @property
     def description(self) -> str:
         """What the bytes of a tensor hold, in their order."""
-        from .codecs import CODECS
-
         if self.block == 1:
             return f"the values, {self.name}: {self.n_bytes} bytes each"
-        layout = f": {CODECS[self].description}" if self in CODECS else ""
+        layout = f": {LAYOUTS[self]}" if self in LAYOUTS else ""
         return f"{self.name}, blocks of {self.block} weights in {self.n_bytes} bytes{layout}"
 
     @property
@@ -137,3 +135,5 @@ _SIZES = {  # type -> (weights, bytes) of a block
     GGMLType.Q1_0: (128, 18),
     GGMLType.Q2_0: (64, 18),
 }
+
+LAYOUTS: dict[GGMLType, str] = {}  # what a block holds; each codec adds its own as it registers

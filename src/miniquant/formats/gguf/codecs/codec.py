@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ....core.errors import QuantizationError
-from ..types import GGMLType
+from ..types import LAYOUTS, GGMLType
 
 
 class BlockField(NamedTuple):
@@ -57,6 +57,7 @@ class Codec:
             if cls.dtype in CODECS:
                 raise TypeError(f"{cls.dtype.name} has a codec already: {type(CODECS[cls.dtype]).__module__}")
             CODECS[cls.dtype] = cls()
+            LAYOUTS[cls.dtype] = cls.description
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """w: (blocks, weights) float32   ->   out: (blocks, bytes) uint8."""
