@@ -29,14 +29,6 @@ AS_JSON = click.option(
 )
 
 
-class _Seconds(click.FloatRange):
-    """A number of seconds that a computer can wait. ``nan`` passes a plain FloatRange: no comparison is true of it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = super().convert(value, param, ctx)
-        return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
-
-
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="miniquant")
 def main() -> None:

@@ -10,6 +10,15 @@ import click
 
 from ..core.text import visible
 
+
+class _Seconds(click.FloatRange):
+    """A number of seconds that a computer can wait. ``nan`` passes a plain FloatRange: no comparison is true of it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = super().convert(value, param, ctx)
+        return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
+
+
 SECONDS, MEGABYTES = _Seconds(1, 24 * 60 * 60), click.IntRange(256, 1 << 20)
 
 
