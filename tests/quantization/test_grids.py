@@ -47,6 +47,14 @@ def test_each_group_of_each_row_has_its_own_scale_and_minimum():
     assert np.array_equal(quantize(dequantize(q, grid), grid), q)
 
 
+def test_some_rows_of_a_grid_are_the_grid_of_those_rows():
+    scale, minimum = np.float32([[1, 2], [3, 4], [5, 6]]), np.float32([[-1, -2], [-3, -4], [-5, -6]])
+    for rows in (slice(1, 3), np.array([2, 0])):
+        grid = Grid(scale, minimum, -3, 7).rows(rows)
+        assert np.array_equal(grid.scale, scale[rows]) and np.array_equal(grid.minimum, minimum[rows])
+        assert (grid.low, grid.high) == (-3, 7)
+
+
 @pytest.mark.parametrize(("low", "high", "nearest"), [(-8, 7, 0), (0, 15, 0), (3, 9, 3), (-9, -2, -2)])
 def test_where_the_scale_is_zero_the_integer_is_the_one_nearest_to_zero(low, high, nearest):
     grid = Grid(f32([[0]]), f32([[-2]]), low, high)

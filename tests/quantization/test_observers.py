@@ -56,6 +56,17 @@ def test_the_least_squared_error_by_hand():
     assert errors == [16, 4]
 
 
+def test_squared_errors_are_added_in_float64_where_float32_would_lose_the_smaller_one():
+    """4096 squared is 2^24; plus 1 it is no number of float32, and the two ranges would be equally good."""
+    x = f32([[2.0, 4.0]])
+
+    def fake_quantize(x, tried):
+        return x + f32([4096, 1 if tried.high[0] == 4 else 0])
+
+    low, high = MSE(steps=2, smallest=0.5).range(x, fake_quantize)
+    assert (low.tolist(), high.tolist()) == ([0], [2])
+
+
 @pytest.mark.parametrize("observer", [MSE(), MSE(steps=7, smallest=0.7), MSE(steps=1)])
 @pytest.mark.parametrize("symmetric", [True, False])
 def test_the_least_squared_error_is_at_most_that_of_the_whole_range_in_every_group(observer, symmetric):

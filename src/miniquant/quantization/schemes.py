@@ -50,9 +50,9 @@ def role_of(name: str) -> str:
     owner = owners[-1] if owners else kind
     if owner.startswith("ln") or "norm" in owner:
         return "norm"
-    if owner in ("wpe", "pos_emb") or ("emb" in owner and "pos" in owner):
+    if owner == "wpe" or ("emb" in owner and "pos" in owner):
         return "position embedding"
-    if owner in ("wte", "tok_emb") or "emb" in owner:
+    if owner == "wte" or "emb" in owner:
         return "token embedding"
     return "bias" if kind == "bias" else "weight"
 
