@@ -50,6 +50,11 @@ def theirs(dtype, symmetric, w, per_tensor):
     return [x.numpy() for x in observer.calculate_qparams()]
 
 
+@pytest.mark.parametrize("kind", [Dtype, ScaleType, RoundMethod, QScheme])
+def test_a_choice_is_found_by_its_name(kind):
+    assert [kind(choice.name) for choice in kind] == list(kind)
+
+
 def test_the_ranges_of_the_integers():
     assert {d.name: (d.bits, d.low, d.high) for d in Dtype} == {
         "int2": (2, -2, 1), "int3": (3, -4, 3), "int4": (4, -8, 7), "int8": (8, -128, 127),

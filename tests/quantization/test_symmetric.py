@@ -21,6 +21,7 @@ from miniquant import (
     quantize_per_group,
     quantize_per_tensor,
 )
+from miniquant.quantization.symmetric import absmax_scales, cast_checked, dequantize_rows, quantize_rows
 
 # ---- the toy case, worked by hand ------------------------------------------------------------------------------------
 #
@@ -396,3 +397,48 @@ def test_dequantize_takes_any_type_that_holds_the_same_numbers():
         for floats in (np.float16, np.float32, np.float64):
             quantized = Quantized(np.array([[-8, 7], [0, 127]], integers), np.array([0.5, 1.0], floats))
             assert dequantize(quantized).tolist() == expected
+
+
+# ---- the arithmetic for writers and readers --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_scales_and_integers_by_rows_are_those_of_groups_and_come_back_into_what_is_given(groups):
+    w = np.array(TOY, np.float32)
+    expected = quantize_per_group(w, bits=4, group_size=8 // groups)
+    scale = absmax_scales(w, groups, 4)
+    values = quantize_rows(w, scale, 4)
+    assert (scale.dtype, values.dtype) == (np.float16, np.int8)
+    assert np.array_equal(scale, expected.scale) and np.array_equal(values, expected.values)
+    out = np.full(w.shape, np.nan, np.float32)
+    assert dequantize_rows(values, scale, out) is out
+    assert np.array_equal(out, dequantize(expected)) and np.array_equal(dequantize_rows(values, scale), out)
+
+
+def test_a_matrix_without_columns_has_no_groups_and_no_scales():
+    for groups in (0, 1):
+        assert absmax_scales(np.zeros((3, 0), np.float32), groups, 4).shape == (3, groups)
+    assert dequantize(Quantized(np.zeros((3, 0), np.int8), np.zeros((3, 0), np.float16))).shape == (3, 0)
+
+
+def test_a_scale_that_was_not_fitted_clips_symmetrically():
+    w = np.array([[-100.0, 100.0, 1.0]], np.float32)
+    assert quantize_rows(w, np.ones((1, 1), np.float16), 4).tolist() == [[-7, 7, 1]]
+    assert quantize_rows(w, np.zeros((1, 1), np.float16), 4).tolist() == [[0, 0, 0]]
+
+
+@pytest.mark.parametrize("dtype, kind", [(np.float16, "<f2"), (np.float32, "<f4")])
+def test_weights_that_are_stored_as_floats_are_little_endian_and_refused_where_they_would_be_infinite(dtype, kind):
+    w = np.array([65519.0, -1.5, 0.0], np.float32)
+    found = cast_checked(w, dtype)
+    assert found.dtype == np.dtype(kind)
+    assert found.tolist() == w.astype(dtype).tolist()
+    for bad in (np.nan, np.inf, -np.inf):
+        with pytest.raises(QuantizationError, match=rf"flat index 12 is {bad:g}; a file holds finite weights only"):
+            cast_checked(np.array([1.0, 2.0, bad, bad], np.float32), dtype, start=10)
+    for beyond in (65520.0, -65520.0):
+        if dtype == np.float16:
+            with pytest.raises(QuantizationError, match=r"flat index 1 is -?65520, and float16 ends at 65504"):
+                cast_checked(np.array([1.0, beyond], np.float32), dtype)
+        else:
+            assert cast_checked(np.array([beyond], np.float32), dtype).tolist() == [beyond]
