@@ -22,7 +22,7 @@ from held_out import dequantized, kl, nll, ours, windows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from miniquant.evaluate import llamacpp
+from miniquant.evaluate import llamacpp, llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.formats.gguf import GGMLType, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
@@ -337,6 +337,6 @@ def test_llama_cpp_never_lives_in_our_own_process():
 
 
 def test_without_the_wheel_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr(llamacpp.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(llamacpp_process.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(LlamaCppError, match=r"the package xllamacpp is not installed; requirements\.txt has it"):
-        llamacpp._Inside()
+        llamacpp_process._Inside()

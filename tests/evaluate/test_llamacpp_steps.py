@@ -18,7 +18,7 @@ import torch
 from ggml_arithmetic import Ggml
 from held_out import dequantized, kl, nll, ours, windows
 
-from miniquant.evaluate import llamacpp
+from miniquant.evaluate import llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.models import corpus
 from miniquant.models.file_types import FILE_TYPES
@@ -234,11 +234,11 @@ def test_a_step_that_the_graph_lacks_is_missing_in_the_answer_and_a_call_leaves_
 def test_parameters_are_found_by_their_defaults_and_an_order_that_is_not_understood_is_refused():
     """flash_attn_type (-1), then rates and sizes, two null pointers, type_k and type_v (1): wherever they stand."""
     for shift in (0, 1, 2, 6):
-        defaults = llamacpp._Parameters()
+        defaults = llamacpp_process._Parameters()
         defaults.words[12 + shift] = defaults.words[13 + shift] = 0xFFFFFFFF
         defaults.words[20 + shift] = 0xBF800000
         defaults.words[26 + shift] = defaults.words[27 + shift] = 1
-        assert llamacpp._places(defaults) == (13 + shift, 22 + shift, 26 + shift)
+        assert llamacpp_process._places(defaults) == (13 + shift, 22 + shift, 26 + shift)
         defaults.words[25 + shift] = 7  # a pointer that is not null by default
         with pytest.raises(LlamaCppError, match=r"orders its parameters in another way; .* constraints\.txt"):
-            llamacpp._places(defaults)
+            llamacpp_process._places(defaults)
