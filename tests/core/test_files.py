@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -113,6 +114,21 @@ def test_a_system_call_that_fails_is_a_write_error_that_names_the_reason(call, n
     assert "unchanged" in str(caught.value)
     assert old.read_bytes() == b"old"
     assert os.listdir(old.parent) == ["file.bin"]
+
+
+def test_an_error_without_a_number_is_told_in_its_own_words(old, monkeypatch):
+    def fail(*_arguments):
+        raise OSError("the disk is on fire")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(WriteError, match=r"file\.bin: the disk is on fire; whatever was there before is unchanged"):
+        put(old)
+
+
+def test_an_error_of_the_new_file_itself_names_the_file_that_was_to_be_written(old):
+    message = f"cannot write the target: {os.strerror(errno.EBADF)}; whatever"
+    with files._Raw(os.open(old, os.O_RDONLY), "the target") as raw, pytest.raises(WriteError, match=message):
+        raw.write(b"new")
 
 
 def test_a_disk_that_fills_up_in_the_middle_is_a_write_error(old):
@@ -319,6 +335,25 @@ def test_only_what_a_writer_of_this_machine_has_left_is_removed(tmp_path, monkey
     others = set(os.listdir(tmp_path)) - {left.name}
     put(tmp_path / "other")
     assert set(os.listdir(tmp_path)) == others | {"other"}
+
+
+def test_what_is_left_of_a_name_with_a_line_break_is_removed_too(tmp_path, monkeypatch):
+    left = abandoned(tmp_path, monkeypatch)
+    odd = left.with_name(left.name.replace(".a.", ".a\nb."))
+    left.rename(odd)
+    put(tmp_path / "other")
+    assert set(os.listdir(tmp_path)) == {"a", "other"}
+
+
+def test_the_mark_of_a_machine_is_eight_digits_made_of_its_name_whatever_that_is():
+    program = "import platform, sys; platform.node = lambda: eval(sys.argv[1]); "
+    program += "from miniquant.core import files; print(files._HOST)"
+    marks = [
+        subprocess.run([sys.executable, "-c", program, ascii(name)], capture_output=True, text=True, check=True).stdout
+        for name in ("a", "b", "\udc80")
+    ]
+    assert len(set(marks)) == 3
+    assert all(re.fullmatch("[0-9a-f]{8}\n", mark) for mark in marks)
 
 
 def test_what_cannot_be_removed_or_listed_does_not_stop_the_writing(tmp_path, monkeypatch):
