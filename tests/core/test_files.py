@@ -162,6 +162,7 @@ NEW = b"new" * 100_000
 KILLED = """
 import os, pathlib, signal, sys
 from miniquant.core import files
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup it is ignored, by the children too
 
 def write(path, way, step, number):
     if way == "under a temporary name" and hasattr(os, "O_TMPFILE"):
