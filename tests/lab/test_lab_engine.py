@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import time
@@ -12,6 +13,7 @@ import pytest
 
 from miniquant.core.errors import MiniquantError
 from miniquant.lab import Exercise, Mistake, catalogue, check, checking, exercise, hint, progress, record
+from miniquant.lab.attempt import Outcome, is_stub
 from miniquant.lab.checking import evaluate
 from miniquant.lab.compare import difference
 from miniquant.lab.limit import TooSlow, time_limit
@@ -367,3 +369,25 @@ def test_nan_equals_nan_only_where_it_is_expected():
     assert difference(nan, nan.copy()) is None
     assert difference(np.float32([0]), nan) is not None
     assert difference(float("nan"), float("nan")) is None
+
+
+def test_two_calls_of_which_one_changed_its_argument_are_not_the_same():
+    assert Outcome(result=1).same_as(Outcome(result=1))
+    assert not Outcome(result=1, mutated=True).same_as(Outcome(result=1))
+    assert not Outcome(result=1).same_as(Outcome(result=1, mutated=True))
+
+
+def test_a_stub_behind_a_decorator_of_its_own_is_a_stub():
+    @functools.lru_cache
+    def toy_double(values):
+        raise NotImplementedError
+
+    class Callable:
+        def __call__(self, values):
+            raise NotImplementedError
+
+    for function, expected in ((toy_double, True), (Callable(), False)):
+        try:
+            function(1)
+        except NotImplementedError as error:
+            assert is_stub(error, function) is expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import io
 import traceback
 import warnings
@@ -56,7 +57,7 @@ def is_stub(error: BaseException | None, function: Function) -> bool:
     if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
         return False
     *_, (last, _) = traceback.walk_tb(error.__traceback__)
-    return last.f_code is function.__code__
+    return last.f_code is getattr(inspect.unwrap(function), "__code__", None)
 
 
 def attempt(spec: Exercise, function: Function, case: Case, seconds: float | None = None) -> Outcome:
