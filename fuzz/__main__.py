@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import importlib.util
 import json
 import multiprocessing
@@ -18,11 +17,10 @@ from pathlib import Path
 
 import numpy as np
 
-import miniquant
-
 from . import guided
 from .probe import MEMORY, SECONDS, Tally, file_number, run
 from .readers import READERS
+from .sources import source_hash
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results.json"
@@ -99,9 +97,7 @@ def add(total: Tally, part: Tally) -> None:
 def record(kind: str, name: str, result: dict) -> None:
     """Put a result into results.json, beside those of the other readers."""
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    source = Path(miniquant.__file__).parent
-    modules = b"".join((source / f"{module}.py").read_bytes() for module in READERS[name].source)
-    result["source"] = hashlib.sha256(modules).hexdigest()[:16]
+    result["source"] = source_hash(*READERS[name].entries)
     results["limits"] = {"seconds": SECONDS, "memory": MEMORY}
     results["versions"] = {"python": platform.python_version(), "numpy": np.__version__}
     results.setdefault(kind, {})[name] = result

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from miniquant.formats.bump import open_bump, write_bump
-from miniquant.formats.bump.types import COUNT, HEADER, OFFSETS, SIZES, BumpConfig, aligned, parts
+from miniquant.formats.bump.types import COUNT, HEADER, MAGIC, OFFSETS, SIZES, BumpConfig, aligned, parts
 from miniquant.formats.gguf import write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 
@@ -108,6 +108,12 @@ def mend(data: bytearray) -> None:
     own = re.compile(rb'(?<="config_sha256": ")[^"]*')
     blank = own.sub(b"0" * 64, config)
     data[len(weights) :] = between + own.sub(hashlib.sha256(blank).hexdigest().encode(), blank)
+
+
+def mend_if_bump(data: bytearray) -> None:
+    """``mend``, for files among which there are others."""
+    if BETWEEN in data and data.startswith(MAGIC):
+        mend(data)
 
 
 def lie_twice(random: random.Random, data: bytearray, seed: Seed, seeds: list[Seed]) -> None:

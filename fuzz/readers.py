@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 from miniquant import open_gguf_lite
@@ -13,15 +14,15 @@ from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.read import INTEGERS
 
 from . import bump, seeds
-from .mutate import Repair
+from .mutate import INJURIES, Repair
 
 
 class Reader(NamedTuple):
-    """``read`` takes a path; it may raise ``FormatError`` and nothing else. ``source`` names the modules at work."""
+    """``read`` takes a path and may raise ``FormatError``, nothing else. ``entries`` are the modules that it calls."""
 
     read: Callable[[str], None]
     seeds: Callable[[], list[seeds.Seed]]
-    source: tuple[str, ...]
+    entries: tuple[str, ...]
     repair: Repair | None = None
     injuries: tuple[Callable[..., None], ...] = ()  # instead of the usual ones
 
@@ -52,48 +53,24 @@ def read_gguf_file(path: str) -> None:
 
 
 def read_fields(path: str) -> None:
-    """The byte viewer: every byte named once, for a malformed file too."""
+    """The byte viewer: every byte named once, for a malformed file too; with a bump file its config.json."""
+    data, _, config = Path(path).read_bytes().partition(bump.BETWEEN)
     at = 0
-    for field in fields(path):
+    for field in fields(data, {"config.json": config}) if config else fields(path):
         assert field.start == at and field.end > at
         at = field.end
         field.text()
 
 
-VIEWED = ("gguf_lite", "gguf", "bump")
-
-
-def _modules(format: str, *names: str) -> tuple[str, ...]:
-    return tuple(f"formats/{format}/{name}" for name in names)
-
-
 READERS = {
-    "gguf-lite": Reader(
-        read_gguf_lite,
-        seeds.gguf_lite_seeds,
-        (*_modules("gguf_lite", "types", "read"), "core/reading", "quantization/packing", "quantization/symmetric"),
-    ),
-    "gguf": Reader(
-        read_gguf_file,
-        seeds.gguf_seeds,
-        (
-            "core/reading",
-            "formats/gguf/read",
-            "formats/gguf/metadata",
-            "formats/gguf/codecs/rows",
-            "formats/gguf/codecs/kquant",
-        ),
-    ),
-    "bump": Reader(
-        bump.read_bump,
-        bump.bump_seeds,
-        ("core/reading", "formats/bump/read", "formats/bump/config", "formats/bump/types", "formats/gguf/codecs/rows"),
-        bump.mend,
-        tuple(bump.BUMP_INJURIES),
-    ),
+    "gguf-lite": Reader(read_gguf_lite, seeds.gguf_lite_seeds, ("formats.gguf_lite.read",)),
+    "gguf": Reader(read_gguf_file, seeds.gguf_seeds, ("formats.gguf.read",)),
+    "bump": Reader(bump.read_bump, bump.bump_seeds, ("formats.bump.read",), bump.mend, tuple(bump.BUMP_INJURIES)),
     "viewer": Reader(
         read_fields,
-        lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds(),
-        ("formats/field", "formats/fields", "formats/walk", *(f"formats/{name}/fields" for name in VIEWED)),
+        lambda: seeds.gguf_lite_seeds() + seeds.gguf_seeds() + bump.bump_seeds(),
+        ("formats.fields",),
+        bump.mend_if_bump,
+        (*INJURIES, bump.lie_twice),
     ),
 }

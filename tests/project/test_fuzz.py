@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import sys
 import time
 from pathlib import Path
 
@@ -15,11 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz import __main__ as command
-from fuzz import probe, report
+from fuzz import bump, probe, readers, report, sources
 from fuzz.mutate import INJURIES, MOST, mutated
 from fuzz.readers import READERS, Reader
 from miniquant.core.errors import FormatError
 from miniquant.core.reading import MappedFile
+from miniquant.formats.fields import fields
 
 every_reader = pytest.mark.parametrize("name", READERS)
 LIMITED = Path("/proc/self/status").exists()  # memory is limited and measured on Linux
@@ -197,12 +199,78 @@ def test_the_page_on_security_says_what_was_recorded():
     assert page == report.rendered(page, results)
 
 
-def test_a_million_files_were_read_by_each_reader_without_a_finding():
+@every_reader
+@pytest.mark.parametrize("kind", ["mutated", "guided"])
+def test_what_was_recorded_is_of_today_s_sources(name, kind):
+    """If not: ``python -m fuzz --record``, with ``--guided SECONDS`` too, then ``python -m fuzz.report``."""
+    results = json.loads(command.RESULTS.read_text("utf-8"))
+    assert results[kind][name]["source"] == sources.source_hash(*READERS[name].entries)
+
+
+@every_reader
+def test_the_modules_that_a_reader_runs_are_those_whose_hash_is_stored(name, path):
+    """Whatever code of the library runs while valid and damaged files are read."""
+    executed = set()
+
+    def note(frame, event, _):
+        if event == "call":
+            executed.add(frame.f_code.co_filename)
+
+    files = [seed.data for seed in SEEDS[name]] + [probe.file_number(name, 1, n, SEEDS[name]) for n in range(300)]
+    sys.setprofile(note)
+    try:
+        for data in files:
+            probe.outcome(READERS[name].read, path, data)
+    finally:
+        sys.setprofile(None)
+    hashed = sources.sources(*READERS[name].entries)
+    modules = {str(path): module for module, path in sources.MODULES.items() if module.partition(".")[0] != "lab"}
+    ran = {modules[file] for file in executed & modules.keys()}
+    assert READERS[name].entries[0] in ran
+    assert ran <= {*hashed, ""}
+
+
+def test_a_hash_changes_with_the_code_of_any_module_behind_a_reader_and_not_with_a_comment(tmp_path, monkeypatch):
+    before = sources.source_hash("formats.gguf.read")
+    known = sources.MODULES["formats.gguf.codecs.q6_k"]
+    for more, same in (("\n# a comment\n", True), ("\nCHANGED = 1\n", False)):
+        copy = tmp_path / "q6_k.py"
+        copy.write_text(known.read_text("utf-8") + more, "utf-8")
+        monkeypatch.setitem(sources.MODULES, "formats.gguf.codecs.q6_k", copy)
+        assert (sources.source_hash("formats.gguf.read") == before) == same
+
+
+def test_the_viewer_names_a_damaged_bump_file_s_tensors(path, monkeypatch):
+    """Bump's fields are reached behind the checksums: the config.json beside the file is read, and names are given."""
+    names = []
+
+    def named(*given):
+        found = fields(*given)
+        names.extend(field.name for field in found)
+        return found
+
+    monkeypatch.setattr(readers, "fields", named)
+    for seed in SEEDS["bump"]:
+        probe.outcome(READERS["viewer"].read, path, seed.data)
+    assert any(name.startswith("tensor '") and name.endswith(": data") for name in names)
+    data = bytearray(SEEDS["bump"][0].data)
+    weights, _, config = bytes(data).partition(bump.BETWEEN)
+    found = fields(weights, {"config.json": config})
+    data[next(field.start for field in found if field.name.endswith(": data"))] ^= 1
+    names.clear()
+    bump.mend_if_bump(data)
+    assert probe.outcome(READERS["viewer"].read, path, bytes(data)) == ("", "")
+    assert any(name.endswith(": data") for name in names)
+
+
+def test_many_files_were_read_by_each_reader_without_a_finding():
     results = json.loads(command.RESULTS.read_text("utf-8"))
     assert results["limits"] == {"seconds": probe.SECONDS, "memory": probe.MEMORY}
-    for name in ("gguf-lite", "gguf", "bump"):
+    for name, reader in READERS.items():
         found = results["mutated"][name]
-        assert found["files"] >= 1_000_000
-        assert found["findings"] == []
+        assert found["files"] >= 10_000
+        assert found["files"] == found["accepted"] + found["refused"]
+        assert bool(found["refused"]) == (reader.read is not readers.read_fields)  # the viewer refuses nothing
+        assert found["findings"] == results["guided"][name]["findings"] == []
         assert found["worst_seconds"] < probe.SECONDS
-        assert 0 < found["worst_memory"] < probe.MEMORY
+        assert 0 <= found["worst_memory"] < probe.MEMORY

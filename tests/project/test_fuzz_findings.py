@@ -7,7 +7,9 @@ import sys
 import malformations as lite
 import pytest
 
+from fuzz import bump
 from miniquant import open_gguf_lite
+from miniquant.formats.fields import fields
 
 
 def lines_of_python(function) -> int:
@@ -37,3 +39,12 @@ def test_billions_of_rows_of_nothing_are_decoded_at_once(rows, tmp_path):
         assert lines_of_python(lambda: file.tensor("w")) < 200
         assert file.tensor("w").shape == (rows, 0)
         assert file.quantized("w").values.shape == (rows, 0)
+
+
+def test_a_config_json_that_claims_billions_of_layers_costs_the_viewer_no_time():
+    """The names of all its tensors were listed, although the file beside it has a dozen: minutes, and memory."""
+    weights, _, config = bump.bump_seeds()[0].data.partition(bump.BETWEEN)
+    honest, lying = config, config.replace(b'"num_hidden_layers": 1', b'"num_hidden_layers": %d' % (2**31))
+    assert lying != honest
+    few = lines_of_python(lambda: fields(weights, {"config.json": honest}))
+    assert lines_of_python(lambda: fields(weights, {"config.json": lying})) < 2 * few

@@ -6,6 +6,7 @@ The names and shapes of the tensors need the ``config.json`` beside the file; wi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 
 import numpy as np
 
@@ -54,7 +55,8 @@ def bump_fields(data: np.ndarray, source: Source, config_json: Source | None = N
         )
         yield count
         config = _config(data, source, config_json)
-        names = [part.name for part in parts(config)] if config and count.value < len(data) else []
+        asked = islice(parts(config), count.value + 1) if config and count.value < len(data) else ()
+        names = [part.name for part in asked]  # config.json may claim billions of layers
         codes = []
         for index in range(count.value):
             name = repr(names[index]) if index < len(names) else f"tensor {index}"
