@@ -12,7 +12,7 @@ export OMP_WAIT_POLICY := passive
 help:
 	@echo "make book        run every lab and build the course site"
 	@echo "make test        set up .venv and run all tests"
-	@echo "make quick       the tests of the formats, quantization and the exercises: under a minute, for everyday work"
+	@echo "make quick       the tests of formats, quantization and the engine of the labs, for everyday work"
 	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
 	@echo "make lab         open JupyterLab on notebooks/"
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"

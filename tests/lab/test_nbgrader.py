@@ -12,7 +12,7 @@ import nbformat
 import pytest
 from places import ROOT
 
-LAB = "06-writer"
+LAB = "00-five-minutes"
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def course(tmp_path_factory):
         notebook = nbformat.read(release, 4)
         if student == "ann":
             for mine, answer in zip(notebook.cells, solved.cells):
-                if mine.metadata.get("nbgrader", {}).get("grade_id") == "pack_int4":
+                if mine.metadata.get("nbgrader", {}).get("grade_id") == "byte_order":
                     mine.source = answer.source
         nbformat.write(notebook, target)
     run(folder, "autograde", LAB, MINIQUANT_STRICT="1")
@@ -60,4 +60,4 @@ def test_a_strict_check_gives_points_to_a_solved_exercise_only(course):
         scores = {s.student.id: s for s in book.assignment_submissions(LAB)}
         assert scores["bob"].score == 0
         assert scores["ann"].score == 1
-        assert scores["ann"].max_score >= 4
+        assert scores["ann"].max_score == 3
