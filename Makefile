@@ -87,6 +87,7 @@ fuzz: .venv/.installed
 mutants: MINUTES ?= 60
 mutants: .venv/.installed
 	@$(BIN)/python -m pip install -q mutmut==3.8.1 -c constraints.txt 2> .venv/mutants.log || { tail -n 5 .venv/mutants.log; exit 1; }
+	$(BIN)/python -m pytest -q tools/test_mutants_faults.py
 	$(BIN)/python tools/mutants.py --minutes $(MINUTES) $(MODULES)
 
 test-quant: .venv/.installed
