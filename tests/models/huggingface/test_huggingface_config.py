@@ -273,7 +273,7 @@ def test_help_names_every_type():
         (("nothing", "-o", "m.gguf"), "Directory '.*nothing' does not exist"),
         (("llama/config.json", "-o", "m.gguf"), "is a file"),
         (("llama", "-o", "m.safetensors"), "give a name that ends in .gguf"),
-        (("llama", "-o", "m.gguf", "--type", "q9"), "there is no type 'q9'; there are f32, f16, bf16, q8_0"),
+        (("llama", "-o", "m.gguf", "--type", "q9"), "there is no type 'q9'; there are f32, f16, q4_0"),
     ],
 )
 def test_a_wrong_call_exits_with_2(arguments, message, saved, monkeypatch):
