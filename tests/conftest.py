@@ -18,6 +18,7 @@ settings.register_profile(
     max_examples=100,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+settings.register_profile("quick", parent=settings.get_profile("miniquant"), max_examples=20)  # make quick
 settings.load_profile("miniquant")
 torch.set_num_threads(1)
 
