@@ -20,7 +20,7 @@ from miniquant.formats.fields import fields, parse
 from miniquant.formats.ggml_legacy.types import HPARAMS
 from miniquant.formats.ggml_legacy.write import ggml_bytes
 from miniquant.formats.gguf import write_gguf
-from miniquant.formats.registry import format_of, format_of_name, formats, open_any
+from miniquant.formats.registry import format_of, format_of_name, formats, head_of, open_any
 from miniquant.formats.safetensors.write import write_safetensors
 from miniquant.inspect.hexview import hexview
 
@@ -200,3 +200,22 @@ def test_opening_a_file_loads_no_other_format_s_reader_and_no_torch(name, files)
     }
     own = {"gguf-lite": "gguf_lite", "ggml": "ggml_legacy"}.get(name, name)
     assert readers <= {own, "gguf_lite"} | ({"gguf"} if name == "bump" else set())  # miniquant itself has GGUF-lite's
+
+
+def test_a_file_of_no_format_is_refused_at_its_first_byte_and_only_its_head_is_read(tmp_path):
+    path = tmp_path / "m"
+    with path.open("wb") as file:
+        file.truncate(2**29)
+    assert head_of(path) == bytes(16)
+    for source in (path, b"abcdefgh" * 3):
+        with pytest.raises(FormatError, match="a GGUF file begins with") as caught:
+            format_of(source)
+        assert (caught.value.field, caught.value.offset) == ("header.magic", 0)
+    assert "found b'abcd'" in str(caught.value)
+
+
+def test_a_file_that_says_nothing_of_its_model_has_an_unknown_one_and_no_alignment():
+    with open_any(b'{"metadata": {}, "tensors": {}, "version": 1}') as file:
+        assert (file.architecture, file.alignment) == ("unknown", 1)
+    with open_any((2).to_bytes(8, "little") + b"{}") as file:
+        assert (file.architecture, file.alignment, file.version) == ("unknown", 1, None)

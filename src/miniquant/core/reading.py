@@ -68,7 +68,7 @@ class MappedFile:
             raise self._error(f"the file has {size} bytes, a header takes {header_size}", "header", 0)
 
     def raw(self, name: str) -> np.ndarray:
-        """A tensor's bytes as they stand in the file: (n_bytes,) uint8, read-only, not copied."""
+        """A tensor's bytes as they are in the file: (n_bytes,) uint8, read-only, not copied."""
         info = self._info(name)
         start = self.data_start + info.offset
         return np.frombuffer(self._data[start : start + info.n_bytes], np.uint8)

@@ -12,7 +12,6 @@ from ..core.reading import MappedFile, Source
 from .tensor import TensorInfo, Type
 
 Beside = Mapping[str, Source]  # files that lie beside a file, by their names; for a path, the folder has them
-NOTHING: Beside = {}
 
 
 class TensorFile(MappedFile, ABC, Generic[Type]):

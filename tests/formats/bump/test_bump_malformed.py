@@ -273,7 +273,7 @@ def test_a_bigger_lie_costs_no_more_memory(copy):
         (copy / "config.json").write_text(original)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_random_damage_gives_nothing_but_format_errors(valid, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("damaged")

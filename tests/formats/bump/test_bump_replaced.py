@@ -98,6 +98,25 @@ def test_a_config_that_a_killed_writer_left_days_ago_is_removed_and_another_file
     assert sorted(path.name for path in tmp_path.glob("config*")) == [young.name, other.name, "config.json"]
 
 
+def test_an_old_config_that_cannot_be_removed_does_not_stop_the_writer(tmp_path, monkeypatch):
+    convert(tmp_path)
+    left = tmp_path / f"config.{'0' * 16}.json"
+    left.write_bytes((tmp_path / "config.json").read_bytes())
+    os.utime(left, (0, 0))
+    unlink = os.unlink
+
+    def refused(path, *more, **named):
+        if os.fspath(path) == str(left):
+            raise PermissionError(1, "not yours", str(path))
+        unlink(path, *more, **named)
+
+    monkeypatch.setattr(os, "unlink", refused)
+    convert(tmp_path, seed=1)
+    assert left.exists()
+    with open_bump(tmp_path / "weights.bump") as file:
+        assert file.tensors
+
+
 def test_the_checksum_is_that_of_the_mapping_and_not_of_what_the_path_names_by_now(tmp_path, monkeypatch):
     convert(tmp_path)
     path = tmp_path / "weights.bump"

@@ -17,7 +17,7 @@ from miniquant.formats.gguf.fields import block_fields
 from miniquant.inspect.hexview import diff, hexview, ribbon, super_block
 from miniquant.quantization.packing import pack_scales_and_mins
 
-DETERMINED = settings(deadline=None, derandomize=True, max_examples=60)
+DETERMINED = settings(deadline=None, derandomize=True, max_examples=50)
 
 
 def text(value):

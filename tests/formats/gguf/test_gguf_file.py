@@ -159,7 +159,7 @@ def blocks_of(array: np.ndarray, kind: str) -> bytes:
 # ---- what we write ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_every_byte_that_we_write_is_where_the_specification_says(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -180,7 +180,7 @@ def test_every_byte_that_we_write_is_where_the_specification_says(path, metadata
     assert len(file.bytes) == file.data + end
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_the_official_reader_reads_every_file_that_we_write(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -199,14 +199,14 @@ def test_the_official_reader_reads_every_file_that_we_write(path, metadata, tens
         assert tensor.data.tobytes() == blocks_of(array, kind)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_ggml_reads_every_file_that_we_write(path, ggml, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
     ggml.check(path)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_a_file_that_is_read_and_written_again_is_the_same_to_the_byte(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -251,7 +251,7 @@ def test_the_same_input_gives_the_same_bytes(path, metadata, tensors):
 # ---- what the official writer writes ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     metadata=st.dictionaries(keys, typed_values(empty=False), max_size=6),
     tensors=tensors_of_any_type,
@@ -381,3 +381,10 @@ def test_spans_cover_the_header_without_gaps(path):
     assert list(file.spans) == [
         *("metadata:a", "metadata:b", "metadata:c", "metadata:general.alignment", "tensor:w", "tensor:v")
     ]
+
+
+def test_integers_in_the_other_byte_order_are_written_little_endian(tmp_path):
+    write_gguf(tmp_path / "m.gguf", {"i": np.array([1, 2, 300], ">i4")}, {})
+    with read_gguf(tmp_path / "m.gguf") as file:
+        assert file.tensor("i").tolist() == [1, 2, 300]
+    assert np.array([1, 2, 300], "<i4").tobytes() in (tmp_path / "m.gguf").read_bytes()

@@ -180,7 +180,7 @@ def state_dicts(draw):
 
 
 @given(state_dicts(), st.dictionaries(keys, values, max_size=3), st.booleans())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_any_state_dict_and_metadata_survive_the_file_to_the_bit(tmp_path, model, metadata, as_torch):
     (state, schemes), path = model, tmp_path / "any.gguf-lite"
     metadata = {k: v for k, v in metadata.items() if k not in own_keys}

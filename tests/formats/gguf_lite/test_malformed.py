@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import struct
-import sys
 import tracemalloc
 from collections import Counter
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from lines import lines_of_python
 from malformations import CORPUS, F16, F32, METADATA, Q4, Q8, SIZE, VALID, assemble, descriptor, one
 
 from miniquant import FormatError, MiniquantError, open_gguf_lite, read_gguf_lite
@@ -81,24 +81,9 @@ def test_a_malformed_file_is_refused_by_the_functions_that_open_files(name, tmp_
 def test_a_malformed_file_is_refused_after_a_few_hundred_lines_of_python(tmp_path):
     """In place of a clock: no count in a file makes a loop long."""
     path = tmp_path / "bad.gguf-lite"
-    lines = 0
-
-    def count(_frame, event, _argument):
-        nonlocal lines
-        lines += event == "line"
-        return count
-
     for name, fault in CORPUS.items():
         path.write_bytes(fault.data)
-        before, lines = sys.gettrace(), 0
-        sys.settrace(count)
-        try:
-            read_everything(path)
-        except FormatError:
-            pass
-        finally:
-            sys.settrace(before)
-        assert 0 < lines < 2000, name
+        assert 0 < lines_of_python(lambda: read_everything(path)) < 2000, name
 
 
 def test_a_bigger_lie_costs_no_more_memory(tmp_path):
@@ -273,7 +258,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     refused, whole = Counter(), 0
 
     @given(damaged())
-    @settings(max_examples=2000)
+    @settings(max_examples=800)
     @example(b"")
     @example(VALID)
     def read(data):
@@ -303,7 +288,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
 
 
 @given(damaged())
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_random_damage_never_crashes_loading_a_model(scratch, data):
     from miniquant.models.pretrained import load_gguf_lite
 
@@ -313,7 +298,7 @@ def test_random_damage_never_crashes_loading_a_model(scratch, data):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=300)
+@settings(max_examples=100)
 def test_random_bytes_behind_a_good_header_give_weights_or_a_format_error(scratch, tail):
     for n_tensors in (0, 1, 3):
         for metadata_len in (0, 5):

@@ -170,3 +170,9 @@ def test_a_malformed_file_is_not_weighed(tmp_path):
     (tmp_path / "m").write_bytes(b"TFLG")
     with pytest.raises(FormatError):
         file_sizes(tmp_path / "m")
+
+
+def test_both_embeddings_are_counted_together(tmp_path):
+    model = MiniGPT(MiniGPTConfig(vocab_size=8, context=4, d_model=8, n_layers=1, n_heads=1, d_mlp=8))
+    write_gguf_lite(tmp_path / "m.gguf-lite", model, {})
+    assert file_sizes(tmp_path / "m.gguf-lite").by_role["embeddings"] == 4 * 8 * (8 + 4)

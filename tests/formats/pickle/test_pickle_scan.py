@@ -144,7 +144,7 @@ def test_what_is_no_pickle_is_refused_where_it_stops_being_one(program, offset, 
     assert caught.value.offset == offset
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.binary(max_size=60), st.booleans())
 def test_random_bytes_are_a_pickle_or_a_format_error(raw, head):
     with contextlib.suppress(FormatError):
@@ -181,7 +181,7 @@ def watch():
     return Watch()
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=80, deadline=None, derandomize=True)
 @given(st.data())
 def test_a_flipped_byte_gives_a_result_or_a_format_error_and_runs_nothing(watch, draw):
     program = bytearray(evasions()[draw.draw(st.sampled_from(list(evasions())))])

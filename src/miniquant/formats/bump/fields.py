@@ -108,7 +108,7 @@ def _config(data: np.ndarray, source: Source, config_json: Source | None) -> Bum
 
 
 def check_bump(source: Source, config_json: Source | None = None) -> None:
-    """Raise what the reader raises; an error in ``config.json`` as one that begins behind the table of types."""
+    """Raise what the reader raises; an error in ``config.json`` as one that begins after the table of types."""
     try:
         open_bump(source, config_json).close()
     except ConfigError as error:

@@ -1,6 +1,6 @@
 """What stands where in a bump file: the header, the types, the tensors in their order. Little-endian throughout.
 
-1. header    128 bytes, ``HEADER``; its checksum is the SHA-256 of everything behind it
+1. header    128 bytes, ``HEADER``; its checksum is the SHA-256 of everything after it
 2. types     <I how many tensors, then a byte for each: its ``BumpType``
 3. tensors   in the order of ``parts``; each begins at a multiple of 64 bytes, and zeros fill the gaps
 
@@ -143,7 +143,7 @@ class BumpConfig(NamedTuple):
         return {name: code for code, name in ARCHITECTURES.items()}[self.architecture]
 
     def header(self, checksum: bytes) -> bytes:
-        """The 128 bytes; ``checksum`` is the SHA-256 of everything behind them."""
+        """The 128 bytes; ``checksum`` is the SHA-256 of everything after them."""
         dims = (self.embed, self.head_dim, self.context)
         shape = (self.layers, self.vocab, self.embed, self.context, self.heads, self.head_dim)
         return HEADER.pack(MAGIC, VERSION, self.model_type, *shape, *map(aligned, dims), checksum, bytes(32))
@@ -240,7 +240,7 @@ def _gpt2_layer(config: BumpConfig) -> list[tuple[str, tuple[int, ...], str, int
 
 
 def places(found: Iterable[Part], types: Iterable[BumpType]) -> Iterator[TensorInfo[BumpType]]:
-    """Where the tensors lie: one after another behind the table of types, each at the next multiple of 64.
+    """Where the tensors lie: one after another after the table of types, each at the next multiple of 64.
 
     Raises ``QuantizationError`` if a row is no whole number of its type's blocks.
     """

@@ -143,7 +143,7 @@ def _refuse(file: GGUFFile, message: str) -> MiniquantError:
 
 
 def _write(out: BinaryIO, file: GGUFFile, found: list[tuple[Part, BumpType]], types: list[BumpType]) -> bytes:
-    """Everything behind the header; returns its SHA-256."""
+    """Everything after the header; returns its SHA-256."""
     digest = hashlib.sha256()
 
     def put(data: bytes | memoryview) -> None:

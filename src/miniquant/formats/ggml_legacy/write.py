@@ -38,7 +38,7 @@ def ggml_name(name: str) -> str:
 def ggml_bytes(
     hparams: Mapping[str, int], vocabulary: Sequence[bytes], tensors: Mapping[str, np.ndarray], more: Sequence[int] = ()
 ) -> bytes:
-    """A whole file; ``more`` are numbers that a later version puts in front of ftype. Matrices take ftype's type.
+    """A whole file; ``more`` are numbers that a later version puts before ftype. Matrices take ftype's type.
 
     tensors: {name: (…) float32}
     """

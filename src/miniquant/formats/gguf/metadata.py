@@ -129,7 +129,7 @@ def encode_string(text: str) -> bytes:
 
 
 def encode_metadata(metadata: Mapping[str, Any]) -> bytes:
-    """All key-values, one behind the other: key, u32 type, value.
+    """All key-values, one after the other: key, u32 type, value.
 
     Raises ``MetadataError`` for a key or value that the format, or llama.cpp's loader, has no place for.
     """
@@ -213,7 +213,7 @@ def _int_type(low: int, high: int, first: ValueType) -> ValueType:
 
 
 def _encode_items(items: Sequence[Any] | np.ndarray, kind: ValueType) -> bytes:
-    """Values one behind the other. Each must be of the type; a float may be rounded to it, and that is all."""
+    """Values one after the other. Each must be of the type; a float may be rounded to it, and that is all."""
     if kind == ValueType.STRING:
         if not all(isinstance(item, str) for item in items):
             raise MetadataError("found something else than text for the type STRING")

@@ -7,8 +7,8 @@
 
 What differs from GGUF-lite: 64-bit counts, typed values, dims reversed, alignment, blocks that carry their own scales.
 Where specification and loader differ, the reader takes what either of them does (a name of 64 bytes, tensors in any
-order), except arrays of arrays and an alignment that is no power of two. It believes no count or length before it has
-held it against the size of the file: what it allocates for an entry, the file has paid for with the entry's bytes.
+order), except arrays of arrays and an alignment that is no power of two. It uses no count or length before it has
+checked it against the size of the file: what it allocates for an entry, the file has paid for with the entry's bytes.
 
 Source: ``ggml/docs/gguf.md``; ``gguf_init_from_file`` in ``ggml/src/gguf.cpp``.
 """

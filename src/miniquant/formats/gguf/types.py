@@ -106,7 +106,7 @@ _SIZES = {  # type -> (weights, bytes) of a block
     GGMLType.Q5_0: (32, 2 + 4 + 16),
     GGMLType.Q5_1: (32, 2 + 2 + 4 + 16),
     GGMLType.Q8_0: (32, 2 + 32),
-    GGMLType.Q8_1: (32, 2 + 2 + 32),  # as in ggml's C; the gguf package says 40. It never stands in a file
+    GGMLType.Q8_1: (32, 2 + 2 + 32),  # as in ggml's C; the gguf package says 40. It never occurs in a file
     GGMLType.Q2_K: (256, 16 + 64 + 2 + 2),
     GGMLType.Q3_K: (256, 32 + 64 + 12 + 2),
     GGMLType.Q4_K: (256, 2 + 2 + 12 + 128),

@@ -148,7 +148,7 @@ def _scan_archive(data: bytes) -> dict[str, list[Import]]:
 
 
 def _scan_row(data: bytes) -> dict[str, list[Import]]:
-    """One pickle, or the five of the older format, behind which the storages lie."""
+    """One pickle, or the five of the older format, after which the storages follow."""
     if tarfile.is_tarfile(io.BytesIO(data)):
         raise FormatError("a tar archive, torch's oldest format; save the model anew", field="archive", offset=0)
     found, start = {}, 0

@@ -168,7 +168,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_object(text: str, path: str | None, field: str | None = None, offset: int = 0) -> dict[str, Any]:
-    """A JSON object in which no key stands twice; ``offset`` is where the text begins in the file."""
+    """A JSON object without duplicate keys; ``offset`` is where the text begins in the file."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -17,6 +17,7 @@ from miniquant.formats.gguf.codecs import CODECS, Codec, codec_of
 from miniquant.formats.gguf.codecs.codec import split_fields
 from miniquant.formats.gguf.codecs.q8_k import FIELDS as Q8_K_FIELDS
 from miniquant.formats.gguf.fields import block_fields
+from miniquant.formats.gguf.types import LAYOUTS
 from miniquant.inspect.hexview import hexview, ribbon
 from miniquant.models.file_types import FILE_TYPES
 
@@ -156,3 +157,8 @@ def test_the_codecs_need_neither_torch_nor_numba():
     code = "import miniquant.formats.gguf.codecs, sys; assert not {'torch', 'numba', 'llvmlite'} & sys.modules.keys()"
     source = str(Path(import_module("miniquant").__file__).parents[1])
     subprocess.run([sys.executable, "-c", code], check=True, env={"PYTHONPATH": source}, timeout=60)
+
+
+@every_codec
+def test_a_type_of_ggml_says_what_its_codec_says_of_a_block(codec):
+    assert LAYOUTS[codec.dtype] == codec.description

@@ -1,0 +1,100 @@
+"""Every byte of a few small files keeps its name, its explanation and its text: ``fields.txt`` lists them.
+
+``python tests/formats/test_fields_unchanged.py > tests/formats/fields.txt`` writes the list anew; read the difference.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
+
+import numpy as np
+import pytest
+import written_files
+from malformations import VALID
+
+from miniquant.formats.describe import describe
+from miniquant.formats.fields import parse
+from miniquant.formats.gguf import GGMLType, write_gguf
+from miniquant.formats.gguf.codecs import CODECS
+from miniquant.formats.gguf_lite.types import DType
+from miniquant.formats.registry import formats
+
+STORED = Path(__file__).with_name("fields.txt")
+
+
+def typed(kind: GGMLType, folder: Path) -> bytes:
+    """A GGUF file with one row of one type."""
+    write_gguf(folder / "m.gguf", {"w": (np.linspace(-1, 1, 256, dtype=np.float32)[None], kind.name)}, {})
+    return (folder / "m.gguf").read_bytes()
+
+
+def samples() -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
+    """Files by name: their bytes, and what lies beside them."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        yield "gguf-lite", VALID, {}
+        yield "gguf-lite, cut", VALID[:-3], {}
+        yield "gguf, metadata", written_files.gguf_metadata(folder), {}
+        tensors = written_files.gguf_tensors(32, folder)
+        yield "gguf, tensors", tensors, {}
+        yield "gguf, cut in a tensor", tensors[:-40], {}
+        for kind in CODECS:
+            yield f"gguf, {kind.name}", typed(kind, folder), {}
+        for change in ("", "biases", "head"):
+            pair = written_files.bump_pair(partial(written_files.llama_gguf, kind="Q4_K", change=change))
+            yield f"bump, llama {change}".strip(), pair["weights.bump"], {"config.json": pair["config.json"]}
+        yield "bump without its config", pair["weights.bump"], {}
+        yield "bump, cut", pair["weights.bump"][:-100], {"config.json": pair["config.json"]}
+        yield "legacy ggml", written_files.legacy(1, (), folder), {}
+        yield "pages of no format", b"no format at all", {}
+
+
+def types() -> Iterator[str]:
+    """What every type says of itself: its description, the parts of a block, and how it is computed with."""
+    for dtype in DType:
+        yield f"gguf-lite {dtype.name}: {dtype.description}"
+    for dtype, codec in CODECS.items():
+        yield f"gguf {dtype.name}: {codec.description}"
+        dot = codec.dot and (codec.dot.width, codec.dot.view)
+        flags = (codec.identity, codec.super_block, codec.searches, codec.has_min)
+        yield f"  {codec.file_type} {codec.head} {flags} {codec.levels} {dot}"
+        for part in codec.fields:
+            yield f"  {tuple(part)}"
+
+
+def listing() -> Iterator[str]:
+    """A line for each field: where it lies, its category, name, explanation, text and the parts of its last bytes."""
+    yield from types()
+    for name, data, beside in samples():
+        yield f"== {name}"
+        found, error = parse(data, beside)
+        for field in found:
+            parts = field.parts(max(field.start, field.end - 5), field.end)
+            line = f"{field.start}:{field.end} {field.category} | {field.name} | {field.explanation} | {field.text()}"
+            yield f"{line} | {field.text(field.start + 1, field.start + 9)} | {parts}".replace("\n", "\\n")
+        yield f"error: {error}"
+        if error is None:
+            about = describe(data, beside)
+            told = (about.format, about.version, about.architecture, about.alignment, about.overhead, about.by_type())
+            yield " ".join(map(str, told))
+
+
+def test_every_byte_keeps_its_name_its_explanation_and_its_text():
+    assert "\n".join(listing()).splitlines() == STORED.read_text("utf-8").splitlines()
+
+
+@pytest.mark.parametrize("name", formats())
+def test_every_format_with_named_fields_is_in_the_list(name):
+    if formats()[name].fields is not None:
+        assert f"== {name}" in STORED.read_text("utf-8")
+
+
+if __name__ == "__main__":
+    print("\n".join(listing()))
