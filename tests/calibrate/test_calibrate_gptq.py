@@ -12,6 +12,8 @@ from miniquant.calibrate import calibration_tokens, gptq, round_to_nearest
 from miniquant.calibrate.gptq import cholesky_of_inverse, damped, gptq_layer
 from miniquant.calibrate.inputs import get_weight, output_error, walk_linear_layers
 from miniquant.core.errors import QuantizationError
+from miniquant.evaluate.quality import evaluate
+from miniquant.models.corpus import held_out_windows
 from miniquant.models.minigpt import random_model
 from miniquant.quantization.grids import GRID_RULES, Grid, dequantize
 
@@ -156,13 +158,24 @@ def test_each_layer_sees_the_layers_that_were_rounded_before_it():
         assert np.array_equal(again.q, layer.frozen.q), name
 
 
-@pytest.mark.parametrize("rule", ["Q4_1", "int3_g64"])
-def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(trained, rule):
-    tokens = calibration_tokens(8)
+@pytest.fixture(scope="module", params=["Q4_1", "int3_g64"])
+def both(request, trained):
+    """The trained model by GPTQ and rounded to nearest, and the calibration text."""
+    tokens = calibration_tokens(16)
     before = {name: p.clone() for name, p in trained.state_dict().items()}
-    finished = gptq(trained, tokens, rule)
+    finished, plain = gptq(trained, tokens, request.param), round_to_nearest(trained, request.param)
     assert all(torch.equal(p, before[name]) for name, p in trained.state_dict().items()), "the model was touched"
-    plain = round_to_nearest(trained, rule)
+    return finished, plain, tokens
+
+
+def test_it_halves_the_divergence_of_rounding_to_nearest_on_held_out_text(trained, both):
+    finished, plain, _ = both
+    better, worse = (evaluate(model, held_out_windows()[::16], trained).kl.mean() for model in (finished, plain))
+    assert better <= 0.5 * worse
+
+
+def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(trained, both):
+    finished, plain, tokens = both
     ratios = []
     for name, _, seen in walk_linear_layers(finished, tokens):
         w = get_weight(trained.get_submodule(name))

@@ -65,7 +65,7 @@ def test_the_quantized_model_does_differ_from_the_float_one(name, trained):
 
 @pytest.fixture(scope="module")
 def late_losses(trained):
-    """preset -> the largest error of a weight and of an activation when the scale is rounded on storing."""
+    """preset -> the largest error of a weight and of an activation when memory keeps the exact scale."""
     losses, tokens = {}, tokens_for(trained)
     for name in QUANTIZED:
         computed, stored = late_rounding(trained, preset(name, trained))
@@ -80,24 +80,24 @@ def late_losses(trained):
 
 
 @pytest.mark.parametrize("name", QUANTIZED)
-def test_rounding_the_scale_late_breaks_the_limit_for_weights(name, late_losses):
+def test_an_exact_scale_in_memory_breaks_the_limit_for_weights(name, late_losses):
     assert WEIGHT_LIMIT == 1e-6
     assert 10 * WEIGHT_LIMIT < late_losses[name][0] < 1e-3
 
 
-def test_rounding_the_scale_late_breaks_the_limit_for_activations(late_losses):
+def test_an_exact_scale_in_memory_breaks_the_limit_for_activations(late_losses):
     assert ACTIVATION_LIMIT == 1e-3
     assert max(activation for _, activation in late_losses.values()) > ACTIVATION_LIMIT
     assert min(activation for _, activation in late_losses.values()) > 0
 
 
-def test_rounding_late_moves_a_weight_by_at_most_a_2048th_of_itself(trained):
+def test_an_exact_scale_in_memory_is_off_by_at_most_a_2048th_of_each_weight(trained):
     computed, stored = late_rounding(trained, preset("int4-everything", trained))
     for name, w in computed.items():
         assert ((w - stored[name]).abs() <= w.abs() * 2.0**-11 * (1 + 1e-6)).all()
 
 
-def test_rounding_late_leaves_unquantized_tensors_alone():
+def test_the_trap_leaves_unquantized_tensors_alone():
     model = random_model()
     computed, stored = late_rounding(model, preset("int4", model))
     for name, w in fake_quantize_state(model, {}).items():

@@ -86,7 +86,11 @@ def other_python(monkeypatch, topics: dict[str, str], docstrings: dict[str, str]
     """An interpreter with these documents, and a committed model that was trained on these paragraphs."""
     held_out = {"held"}
     documents = {"topics": topics, "docstrings": docstrings}
-    monkeypatch.setattr(corpus, "documents", lambda source: documents[source])
+
+    def some(source, wanted=None):
+        return {name: text for name, text in documents[source].items() if wanted in (None, name in held_out)}
+
+    monkeypatch.setattr(corpus, "documents", some)
     monkeypatch.setattr(corpus, "is_held_out", lambda name: name in held_out)
     monkeypatch.setattr(corpus, "_trained_on", lambda: {corpus.paragraph_hash(p) for p in trained_on})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -84,19 +83,25 @@ def contents(folder):
     return weights, made, config, others
 
 
-def test_three_steps_of_the_command_write_the_files_and_can_be_repeated(tmp_path):
+@pytest.fixture
+def short_text(monkeypatch):
+    """A small part of the training text, so that three steps take seconds."""
+    documents = corpus.training_documents("topics")[:40]
+    monkeypatch.setattr(corpus, "training_documents", lambda: documents)
+    return documents
+
+
+def test_three_steps_of_the_command_write_the_files_and_can_be_repeated(tmp_path, short_text, capsys):
     options = ["--steps", "3", "--batch", "1", "--warm-up", "2", "--seed", "7"]
-    command = [sys.executable, "-m", "miniquant.models.train", "--out", tmp_path / "a" / "b", *options]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(command, capture_output=True, text=True, env=one_thread)
-    assert done.returncode == 0, done.stderr
-    assert "training: 100%" in done.stderr  # the progress bar
-    assert "loss=" in done.stderr
-    assert "wrote" in done.stdout
+    assert torch.get_num_threads() == 1
     folder = tmp_path / "a" / "b"
+    main(["--out", str(folder), *options])
+    out, err = capsys.readouterr()
+    assert "training: 100%" in err  # the progress bar
+    assert "loss=" in err
+    assert "wrote" in out
     assert sorted(p.name for p in folder.iterdir()) == ["minigpt.safetensors", "tokenizer.json", "trained_on.bin"]
 
-    assert torch.get_num_threads() == 1
     main(["--out", str(tmp_path / "again"), *options])
     (weights, made, config, others), again = contents(folder), contents(tmp_path / "again")
     assert all(torch.equal(w, again[0][name]) for name, w in weights.items())
@@ -106,9 +111,14 @@ def test_three_steps_of_the_command_write_the_files_and_can_be_repeated(tmp_path
     assert made["threads"] == 1
     assert config == MiniGPTConfig().to_dict()
     assert list(weights) == sorted(MiniGPT().state_dict())
-    documents = corpus.training_documents()
-    assert made["training_text"] == corpus.text_hash(documents)
+    assert made["training_text"] == corpus.text_hash(short_text)
     hashes = np.frombuffer(others[1], "<u8")
     assert (np.diff(hashes.astype(object)) > 0).all()  # sorted, each once
-    long = {corpus.paragraph_hash(p) for d in documents for p in corpus.paragraphs(d) if len(p) >= 40}
+    long = {corpus.paragraph_hash(p) for d in short_text for p in corpus.paragraphs(d) if len(p) >= 40}
     assert set(hashes.tolist()) == long
+
+
+def test_the_command_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "miniquant.models.train", "--help"], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert "--warm-up" in done.stdout

@@ -283,3 +283,13 @@ def test_a_minimum_that_is_minus_scale_times_zero_point_need_not_fit_float16(ste
     grid = Grid(np.full((1, 1), scale), np.full((1, 1), exact), 0, 15)
     with pytest.raises(QuantizationError, match="a minimum is"):
         encode_grid(np.zeros((1, 32), np.int16), grid, "Q4_1")
+
+
+@pytest.mark.parametrize(("name", "high"), [("int8", 127), ("Q8_0", 127), ("int4_g64", 7)])
+def test_a_scale_that_float16_rounds_down_far_makes_no_integer_beyond_the_grid(name, high):
+    """absmax / high is 1.5 of float16's smallest steps less a little: the scale is one step, the quotient too large."""
+    w = np.zeros((2, 64), np.float32)
+    w[:, 0] = np.float32(1.45 * high * 2.0**-24) * np.float32([1, -1])
+    grid = GRID_RULES[name].fit(w)
+    assert float(grid.scale.max()) == 2.0**-24
+    assert quantize(w, grid)[:, 0].tolist() == [high, -high]

@@ -248,3 +248,7 @@ def test_a_string_for_a_list_and_a_rule_that_is_none_are_refused():
 def test_differences_name_the_fields():
     other = QuantizationSpec(Dtype.int4, False, ScaleType.float32, qscheme=QScheme.per_group, group_size=64)
     assert differences(UINT4, other) == {"dtype": (Dtype.uint4, Dtype.int4), "group_size": (32, 64)}
+
+
+def test_a_group_may_have_one_weight():
+    assert QuantizationSpec(Dtype.uint4, qscheme=QScheme.per_group, group_size=1).group_size == 1

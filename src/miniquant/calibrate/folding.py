@@ -2,7 +2,7 @@
 
 ``(x / s) (W s)ᵀ = x Wᵀ``: what divides the activations multiplies the columns of the weights. The division costs
 nothing at run time, because it goes into the layer in front: into the gain and bias of a LayerNorm, or into the rows
-of v. Into fc1 in front of fc2 it cannot go: a GELU stands between them, and ``gelu(x / s)`` is not ``gelu(x) / s``.
+of v. Into fc1 before fc2 it cannot go: a GELU stands between them, and ``gelu(x / s)`` is not ``gelu(x) / s``.
 
 Source: SmoothQuant, https://arxiv.org/abs/2211.10438, section 4; AWQ, https://arxiv.org/abs/2306.00978, section 3.2.
 """
@@ -23,7 +23,7 @@ Fold = Callable[[np.ndarray], None]
 
 
 def fold_before(model: MiniGPT, name: str) -> Fold | None:
-    """How to fold a scale (in,) in front of a linear layer of this name, ``"layers.0.mlp.fc1"``; fc2 takes none."""
+    """How to fold a scale (in,) before a linear layer of this name, ``"layers.0.mlp.fc1"``; fc2 takes none."""
     number, layer = name.removeprefix("layers.").split(".", 1)
     block = model.blocks[int(number)]
     return {

@@ -4,7 +4,7 @@ In large language models a few channels carry activations many times larger than
 SmoothQuant were made for. A model as small as MiniGPT has none, so here they are planted, and everything that is
 measured on such a model says so. The trick is a fold backwards: gain and bias of some channels of a LayerNorm times a
 factor, the columns of the next layer divided by it. With a power of two as factor nothing is rounded, and the logits of
-the float model stay the same to the bit.
+the float model stay the same, bit for bit.
 
 Source: LLM.int8(), https://arxiv.org/abs/2208.07339, section 4, on where real models have them.
 """

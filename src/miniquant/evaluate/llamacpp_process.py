@@ -109,7 +109,7 @@ _F32, _F16 = 0, 1  # members of ggml_type
 def _places(defaults: _Parameters) -> tuple[int, int, int]:
     """The words of ``llama_context_params`` where flash_attn_type, cb_eval and type_k stand, told by their defaults.
 
-    They are -1 (automatic), null, and F16 like type_v behind it; cb_eval and its data are the pointers before type_k.
+    They are -1 (automatic), null, and F16 like type_v after it; cb_eval and its data are the pointers before type_k.
     """
     words = list(defaults.words[:64])
     for types in range(4, 63):

@@ -20,6 +20,7 @@ from tqdm import tqdm
 
 from ..models import corpus
 from ..models.minigpt import MiniGPT
+from .kept import keeping
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def evaluate(
     """
     windows = corpus.held_out_windows() if windows is None else windows
     starts = tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress)
-    return _measure(model, (windows[start : start + batch] for start in starts), reference)
+    return _measure(model, (windows[start : start + batch] for start in starts), keeping(reference, windows, batch))
 
 
 def evaluate_in_llamacpp(
@@ -118,7 +119,11 @@ def evaluate_in_llamacpp(
     windows = corpus.held_out_windows() if windows is None else windows
     with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
         one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
-        return _measure(lambda tokens: torch.from_numpy(llama.logits(tokens[0].tolist()))[None], one_by_one, reference)
+
+        def by_llama(tokens: Tensor) -> Tensor:
+            return torch.from_numpy(llama.logits(tokens[0].tolist()))[None]
+
+        return _measure(by_llama, one_by_one, keeping(reference, windows, 1))
 
 
 @torch.no_grad()

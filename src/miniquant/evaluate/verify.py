@@ -77,10 +77,10 @@ def over_limit(errors: Mapping[str, float], limit: float) -> list[str]:
 
 
 def late_rounding(model: Any, schemes: Mapping[str, str]) -> tuple[dict[str, Array], dict[str, Array]]:
-    """The trap: quantize with an exact float32 scale, and round the scale only when it is stored.
+    """The trap: a model in memory that keeps its exact float32 scales, while its file stores them as float16.
 
     Returns the weights that such a fake-quantized model computes with, and those that its file gives back. They differ
-    by up to abs(w) · 2^-11: the assignment's limits are broken by the order of two lines.
+    by up to abs(w) · 2^-11, which breaks the assignment's limits. With the stored scales in memory they would be equal.
     """
     state, resolved = state_dict_of(model), resolve(model, schemes)
     computed, stored = dict(fake_quantize_state(model, schemes)), dict(fake_quantize_state(model, schemes))

@@ -1,7 +1,7 @@
 """The bridge from a quantized model to llama.cpp: which specification is which GGUF type, and the file itself.
 
 What crosses are integers, scales and mins as they are: nothing is rounded a second time, so the file's weights are
-the frozen model's, to the bit.
+the frozen model's, bit for bit.
 
 Source: Quark's documentation, "Bridge from Quark to llama.cpp", with the types as ggml really has them.
 """

@@ -1,9 +1,9 @@
 """The text that MiniGPT learns from and is measured on: what every Python installation carries about itself.
 
-Two sources, both read from the running interpreter and never copied: ``topics`` (the language reference behind
+Two sources, both read from the running interpreter and never copied: ``topics`` (the language reference of
 ``help('...')``) and ``docstrings`` (of the standard library). A document is held out if the hash of its name says
-so, on every machine alike. A split by name alone leaks, because documents quote each other: a paragraph that stands in
-the held-out part is dropped from the training part, and a paragraph that the committed model was trained on (another
+so, on every machine alike. A split by name alone leaks, because documents quote each other: a paragraph of the
+held-out part is dropped from the training part, and a paragraph that the committed model was trained on (another
 Python version may have moved it) is dropped from the held-out part.
 """
 
@@ -13,8 +13,10 @@ import ast
 import functools
 import hashlib
 import inspect
+import os
 import re
 import sysconfig
+from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Literal
@@ -32,37 +34,48 @@ _NOT_LIBRARY = {"site-packages", "dist-packages", "test", "tests", "idlelib", "l
 
 
 @functools.cache
-def documents(source: Source) -> dict[str, str]:
-    """The documents of a source by name, in the order of their names.
+def documents(source: Source, held_out: bool | None = None) -> dict[str, str]:
+    """The documents of a source by name, in the order of their names: all, or the held-out or the other ones.
 
     Raises ``ValueError`` for a source other than ``"topics"`` and ``"docstrings"``.
     """
     if source == "topics":
         from pydoc_data.topics import topics
 
-        return {name: topics[name].strip() for name in sorted(topics)}
+        return {name: topics[name].strip() for name in sorted(topics) if held_out in (None, is_held_out(name))}
     if source == "docstrings":
-        return _docstrings(Path(sysconfig.get_path("stdlib")))
+        return _docstrings(Path(sysconfig.get_path("stdlib")), held_out)
     raise ValueError(f"unknown source {source!r}; there are 'topics' and 'docstrings'")
 
 
-def _docstrings(folder: Path) -> dict[str, str]:
-    """One document a module: its docstrings in the order of the source. Parsed, not imported."""
+def _docstrings(folder: Path, held_out: bool | None = None) -> dict[str, str]:
+    """One document a module: its docstrings in the order of the source. Parsed, not imported; only what is wanted."""
     found = {}
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder).with_suffix("").parts
-        if _NOT_LIBRARY & set(parts):
-            continue
-        try:
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-        except (SyntaxError, UnicodeDecodeError):
-            continue  # a few files of the library are templates
-        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
-        texts = [inspect.cleandoc(ast.get_docstring(node) or "") for node in nodes]
-        long = [text for text in texts if len(text) >= SHORTEST_DOCSTRING]
-        if long:
-            found[".".join(parts)] = "\n\n".join(long)
+    for path in sorted(_modules(folder)):
+        name = ".".join(path.relative_to(folder).with_suffix("").parts)
+        if held_out in (None, is_held_out(name)) and (text := _docstrings_of(path)):
+            found[name] = text
     return found
+
+
+def _modules(folder: Path) -> Iterator[Path]:
+    """The modules of the library; a folder of other packages, which may be very large, is not entered."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = set(folders) - _NOT_LIBRARY
+        names = [Path(place, name) for name in files if name.endswith(".py")]
+        yield from (path for path in names if path.stem not in _NOT_LIBRARY)
+
+
+@functools.cache
+def _docstrings_of(path: Path) -> str:
+    """The long docstrings of one module; an empty text for a file that is no Python, as a few templates are."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError):
+        return ""
+    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    texts = [inspect.cleandoc(ast.get_docstring(node) or "") for node in nodes]
+    return "\n\n".join(text for text in texts if len(text) >= SHORTEST_DOCSTRING)
 
 
 def is_held_out(name: str) -> bool:
@@ -100,8 +113,8 @@ def _without_repeats(text: str, seen: set[int]) -> str:
 
 
 def _collect(source: Source, held_out: bool, seen: set[int]) -> list[str]:
-    named = [text for name, text in documents(source).items() if is_held_out(name) == held_out]
-    return [text for text in (_without_repeats(text, seen) for text in named) if text]
+    texts = documents(source, held_out).values()
+    return [text for text in (_without_repeats(text, seen) for text in texts) if text]
 
 
 def _trained_on() -> set[int]:
@@ -146,7 +159,7 @@ def load_tokenizer() -> Tokenizer:
 
 
 def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> np.ndarray:
-    """All documents as one row of token ids, each behind an end-of-text token: (n,) int64."""
+    """All documents as one row of token ids, each after an end-of-text token: (n,) int64."""
     ids: list[int] = []
     for encoding in tokenizer.encode_batch(documents):
         ids.append(0)

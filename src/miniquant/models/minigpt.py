@@ -98,8 +98,8 @@ class MiniGPT(nn.Module):
     def __init__(self, config: MiniGPTConfig | None = None) -> None:
         super().__init__()
         self.config = config = config or MiniGPTConfig()
-        self.tok_emb = nn.Embedding(config.vocab_size, config.d_model)
-        self.pos_emb = nn.Embedding(config.context, config.d_model)
+        self.tok_emb = _embedding(config.vocab_size, config.d_model)
+        self.pos_emb = _embedding(config.context, config.d_model)
         self.layers = nn.ModuleList(Block(config) for _ in range(config.n_layers))
         self.ln_f = nn.LayerNorm(config.d_model, eps=config.layer_norm_epsilon)
         self._initialize()
@@ -107,6 +107,8 @@ class MiniGPT(nn.Module):
     def _initialize(self) -> None:
         """N(0, 0.02); the outputs that are added to the residual stream are smaller by sqrt(2 n_layers) (GPT-2)."""
         for name, parameter in self.named_parameters():
+            if parameter.is_meta:
+                continue
             if parameter.ndim == 2:
                 residual = name.endswith(("attn.proj.weight", "mlp.fc2.weight"))
                 std = 0.02 / math.sqrt(2 * self.config.n_layers) if residual else 0.02
@@ -137,6 +139,12 @@ class MiniGPT(nn.Module):
             window = torch.tensor([tokens[-self.config.context :]])
             tokens.append(int(self(window)[0, -1].argmax()))
         return tokens[-n:] if n else []
+
+
+def _embedding(n: int, width: int) -> nn.Embedding:
+    """A table of ``n`` rows; on the device "meta", where only its shape is wanted, it is not filled."""
+    weight = torch.empty(n, width)
+    return nn.Embedding(n, width, _weight=weight if weight.is_meta else None)
 
 
 def random_model(seed: int = 0, config: MiniGPTConfig | None = None) -> MiniGPT:

@@ -1,7 +1,8 @@
 """Symmetric quantization: one float16 scale for a tensor, a channel (row) or a group of weights in a row.
 
-The scale is rounded to float16 *before* the weights are divided by it, so the weights that a file gives back
-are equal, to the bit, to the weights that a fake-quantized model computes with. Works on numpy arrays and on torch
+The scale is rounded to float16 before the weights are divided by it, and every function here uses that rounded scale. A
+file stores the same float16, so the weights that it gives back are equal, bit for bit, to the weights that a
+fake-quantized model computes with. Works on numpy arrays and on torch
 tensors; torch is never imported here.
 """
 

@@ -157,7 +157,7 @@ def test_an_entry_that_lies_is_refused_by_the_tensor_s_name(case, tmp_path):
         SafetensorsFile(tmp_path / SINGLE)
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 255)), min_size=1, max_size=3))
 @example([(0, 255)])
 @example([(7, 1)])

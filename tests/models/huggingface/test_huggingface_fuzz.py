@@ -85,7 +85,7 @@ def attempt(saved, name, file, path, value):
         return True
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(st.data(), st.sampled_from(["llama", "gpt2"]), st.sampled_from(FILES), ANYTHING)
 def test_any_value_in_any_place_is_converted_or_refused(saved, data, name, file, value):
     known = list(places(saved[1][name][file]))
@@ -113,7 +113,7 @@ def value_at(saved, name, path):
     return inner
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(st.sampled_from(FILES), st.integers(0, 10**6), st.binary(max_size=4))
 @example("config.json", 0, b"\xef\xbb\xbf")
 def test_any_bytes_in_any_place_are_converted_or_refused(saved, file, at, data):

@@ -30,7 +30,7 @@ HARMLESS = {  # token ids are read with the tokenizer
 
 
 class Row(NamedTuple):
-    """What becomes of a tensor: its names in both files ("{}" stands for the layer), and its shape in the checkpoint.
+    """What happens to a tensor: its names in both files ("{}" stands for the layer), and its shape in the checkpoint.
 
     ``transposed`` is for weights stored (in, out); ``heads`` for those whose rows must be put in rope's order.
     """

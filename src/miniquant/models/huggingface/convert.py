@@ -170,7 +170,7 @@ _HELD = {SafetensorsType.F32: "float32", SafetensorsType.F16: "float16", Safeten
 
 
 def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
-    """A tensor as it will stand in the GGUF file, read when it is written; ``count`` hears of every piece."""
+    """A tensor as it will be in the GGUF file, read when it is written; ``count`` hears of every piece."""
     shape = row.shape[::-1] if row.transposed else row.shape
     order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
 

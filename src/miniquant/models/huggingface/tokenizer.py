@@ -57,7 +57,7 @@ class _Parts(NamedTuple):
     added: dict[str, int]  # token -> type
     late: set[str]  # those of the added tokens that are looked for after the others
     pre: str
-    ends: tuple[str | None, str | None] = (None, None)  # the tokens put before and behind a text
+    ends: tuple[str | None, str | None] = (None, None)  # the tokens put before and after a text
 
 
 def read_tokenizer_metadata(folder: Path, config: Config, vocabulary: int) -> dict[str, Any]:
@@ -144,7 +144,7 @@ def _plain(step: Any) -> Any:
 
 
 def _template(found: Config) -> tuple[str | None, str | None]:
-    """The tokens before and behind a text, from the post-processor."""
+    """The tokens before and after a text, from the post-processor."""
     rule = found.get("post_processor")
     steps = rule.get("processors") if isinstance(rule, dict) and rule.get("type") == "Sequence" else [rule]
     ends: tuple[str | None, str | None] = (None, None)
@@ -158,7 +158,7 @@ def _template(found: Config) -> tuple[str | None, str | None]:
         names = [_piece(piece) for piece in single] if isinstance(single, list) else []
         if names.count(None) != 1 or names.index(None) > 1 or len(names) - names.index(None) > 2 or "" in names:
             raise found.error(
-                "post_processor", f"found {single!r:.120}; one token before and one behind a text, at most"
+                "post_processor", f"found {single!r:.120}; one token before and one after a text, at most"
             )
         at = names.index(None)
         ends = (names[0] if at else None, names[at + 1] if len(names) > at + 1 else None)
@@ -354,7 +354,7 @@ def _overlaps(first: list[bytes], second: list[bytes], shorter: bool = False) ->
 
 
 def _ends(about: Config, parts: _Parts, special: Mapping[str, int]) -> tuple[bool, bool]:
-    """Whether a beginning is put before a text, and an end behind it. The template in tokenizer.json says it."""
+    """Whether a beginning is put before a text, and an end after it. The template in tokenizer.json says it."""
     for role, token in zip(("bos", "eos"), parts.ends):
         if token is not None and parts.ids.get(token) != special[role]:
             raise FormatError(
