@@ -86,9 +86,12 @@ def test_what_is_wrong_with_an_exercise_is_reported(spec, said):
 
 @pytest.fixture
 def checkout(tmp_path):
+    left_out = shutil.ignore_patterns("__pycache__", "*.safetensors", "workspace")  # large, and not needed
     for part in ("src", "solutions", "tools"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__", "*.safetensors"))
-    (tmp_path / "notebooks").mkdir()
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out)
+    for folder in ("notebooks", "book"):
+        (tmp_path / folder).mkdir()
+    shutil.copy(ROOT / "book/course.toml", tmp_path / "book")
     return tmp_path
 
 
@@ -109,6 +112,9 @@ def test_a_new_exercise_of_a_new_lab_passes_its_checks_and_its_notebook_is_deriv
     run("tools/notebooks.py", number)
     assert "raise NotImplementedError" in (checkout / notebook.replace("solutions", "notebooks")).read_text("utf-8")
     run("tools/notebooks.py", "--check", number)
+    course = "from pathlib import Path; from miniquant.lab.authoring.course import read_course; import miniquant\n"
+    course += "lab = read_course(Path.cwd())[-1].labs[-1]; print(lab.number, lab.title, lab.time.practice)"
+    assert run("-c", course).split("\n")[0] == f"{number} a new lab 3"
 
 
 @pytest.mark.parametrize(

@@ -66,21 +66,21 @@ SWAPPED = answer("pack_int4").replace("0::2", "X").replace("1::2", "0::2").repla
 IMPORTED = 'from miniquant.lab import find\npack_int4 = exercise("pack_int4")(find("pack_int4").reference)'
 HANGS = "while True: pass"
 CLASS = {
-    "right/06-writer.ipynb": [IMPORTS, answer("pack_int4"), "check(pack_int4)"],
+    "right/09-writer.ipynb": [IMPORTS, answer("pack_int4"), "check(pack_int4)"],
     "named_by_its_file.ipynb": [IMPORTS, answer("pack_int4")],
-    "unmarked/06-writer.ipynb": [IMPORTS, answer("pack_int4", mark=False)],
-    "imported/06-writer.ipynb": [IMPORTS, IMPORTED],
-    "elsewhere/06-writer.ipynb": [
+    "unmarked/09-writer.ipynb": [IMPORTS, answer("pack_int4", mark=False)],
+    "imported/09-writer.ipynb": [IMPORTS, IMPORTED],
+    "elsewhere/09-writer.ipynb": [
         IMPORTS,
         answer("pack_int4"),
         '@exercise("unpack_int4")\ndef unpack_int4(packed):\n    return 0',
     ],
-    "swapped/deep/06-writer.ipynb": [IMPORTS, SWAPPED],
-    "stub/06-writer.ipynb": [IMPORTS, stub("pack_int4")],
-    "stub/.ipynb_checkpoints/06-writer-checkpoint.ipynb": [IMPORTS, answer("pack_int4")],
+    "swapped/deep/09-writer.ipynb": [IMPORTS, SWAPPED],
+    "stub/09-writer.ipynb": [IMPORTS, stub("pack_int4")],
+    "stub/.ipynb_checkpoints/09-writer-checkpoint.ipynb": [IMPORTS, answer("pack_int4")],
     "twice/06-first.ipynb": [IMPORTS, answer("pack_int4"), stub("header_bytes")],
     "twice/06-second.ipynb": [IMPORTS, stub("pack_int4"), answer("header_bytes")],
-    "walls/06-writer.ipynb": [
+    "walls/writer.ipynb": [
         IMPORTS,
         answer("header_bytes", "import socket; socket.socket().connect(('127.0.0.1', PORT))"),
         answer("metadata_bytes", "import subprocess; subprocess.run(['touch', STOLEN])"),
@@ -88,7 +88,7 @@ CLASS = {
         answer("encode_q8", "import mmap; mmap.mmap(-1, 5 << 30)"),
         answer("pack_int4", "open(STOLEN, 'w').write('x')"),
     ],
-    "crashes/06-writer.ipynb": [
+    "crashes/writer.ipynb": [
         IMPORTS,
         answer("header_bytes", "os._exit(7)"),
         answer("metadata_bytes", "raise SystemExit"),
@@ -96,7 +96,7 @@ CLASS = {
         answer("encode_q8", "raise ValueError('\\udc80\\x1b[2J')"),
         answer("pack_int4"),
     ],
-    "cells/06-writer.ipynb": [
+    "cells/09-writer.ipynb": [
         "%matplotlib inline\n" + IMPORTS,
         "def broken(:",
         "x = '\ud800'",
@@ -108,7 +108,7 @@ CLASS = {
         answer("pack_int4").replace("& 15", "& T['m'] & MASKS[0]").replace("<< 4", "<< shift"),
         "display(check(pack_int4))\nif check(pack_int4) is not None: os._exit(9)",
     ],
-    "broken/06-writer.ipynb": None,
+    "broken/09-writer.ipynb": None,
 }
 
 
@@ -187,7 +187,7 @@ def test_a_function_without_its_mark_or_from_elsewhere_is_told_apart_from_a_wron
 def test_an_exercise_of_another_lab_does_not_count_and_the_row_says_so(graded):
     _, rows, _ = graded
     assert rows["elsewhere"]["unpack_int4"] == "missing"
-    assert "unpack_int4 belongs to lab 07" in rows["elsewhere"]["problems"]
+    assert "unpack_int4 belongs to lab 10" in rows["elsewhere"]["problems"]
 
 
 def test_a_crash_costs_one_exercise_and_no_other(graded):
@@ -234,7 +234,7 @@ def test_a_cell_that_fails_costs_only_itself_and_is_named(graded):
 
 
 def test_a_notebook_that_cannot_be_read_is_a_problem_of_its_own_row(graded):
-    assert "06-writer.ipynb is no notebook" in graded[1]["broken"]["problems"]
+    assert "09-writer.ipynb is no notebook" in graded[1]["broken"]["problems"]
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
@@ -255,10 +255,10 @@ def test_an_untouched_handout_earns_no_mark(path):
 
 def test_the_time_is_for_a_notebook_as_a_whole_and_a_right_answer_gets_its_share(tmp_path):
     hang = [answer(name, HANGS) for name in RIGHT if name != "pack_int4"]
-    write(tmp_path / "slow" / "06-writer.ipynb", IMPORTS, "while True:\n    pass", *hang, answer("pack_int4"))
+    write(tmp_path / "slow" / "writer.ipynb", IMPORTS, "while True:\n    pass", *hang, answer("pack_int4"))
     start = time.monotonic()
-    (result,) = grading.grade(tmp_path, seconds=30)
-    assert time.monotonic() - start < 30 + 5
+    (result,) = grading.grade(tmp_path, seconds=12)
+    assert time.monotonic() - start < 12 + 5
     assert {name: result.status(name) for name in RIGHT} == {
         **dict.fromkeys(RIGHT, "timed out"),
         "pack_int4": "passed",
@@ -268,7 +268,7 @@ def test_the_time_is_for_a_notebook_as_a_whole_and_a_right_answer_gets_its_share
 
 
 def test_a_statement_gets_twenty_seconds_at_most_and_half_of_what_is_left_for_cells(tmp_path):
-    path = write(tmp_path / "06-writer.ipynb", "import os", "x = len(os.sep)")
+    path = write(tmp_path / "09-writer.ipynb", "import os", "x = len(os.sep)")
     limits = []
     for seconds in (1000, 40):
         lines = run_notebook(path, [], seconds, 4096).lines
@@ -277,14 +277,17 @@ def test_a_statement_gets_twenty_seconds_at_most_and_half_of_what_is_left_for_ce
     assert 0 < limits[1] < 10
 
 
+DEAF = "while True:\n    import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)"
+
+
 def test_loops_that_no_alarm_ends_are_stopped_from_outside(tmp_path):
-    loop = "while True:\n    import signal; signal.signal(signal.SIGALRM, signal.SIG_IGN)"
-    inside = loop.replace("\n", "\n    ")
-    write(tmp_path / "slow.ipynb", IMPORTS, loop, answer("header_bytes", inside), answer("pack_int4"))
-    (result,) = grading.grade(tmp_path, seconds=60)
-    assert result.status("pack_int4") == "passed"
-    assert result.status("header_bytes") == "timed out"
-    assert any("code cell 2, line 1: timed out" in problem for problem in result.problems)
+    inside = answer("header_bytes", DEAF.replace("\n", "\n    "))
+    write(tmp_path / "cell" / "slow.ipynb", IMPORTS, DEAF, answer("pack_int4"))
+    write(tmp_path / "answer" / "slow.ipynb", IMPORTS, inside, answer("pack_int4"))
+    found = {result.student: result for result in grading.grade(tmp_path, seconds=16)}
+    assert [result.status("pack_int4") for result in found.values()] == ["passed", "passed"]
+    assert any("code cell 2, line 1: timed out" in problem for problem in found["cell"].problems)
+    assert found["answer"].status("header_bytes") == "timed out"
 
 
 def test_exercises_whose_turn_never_came_say_so(monkeypatch, tmp_path):
@@ -331,7 +334,7 @@ def test_an_endless_print_does_not_fill_the_graders_memory_and_the_row_says_so(t
 
 def test_the_end_of_what_is_printed_is_kept_for_a_crash(tmp_path):
     path = write(
-        tmp_path / "06-writer.ipynb", "import sys, os\nsys.stderr.write('y' * 9000 + '\\nlast words')\nos._exit(5)"
+        tmp_path / "09-writer.ipynb", "import sys, os\nsys.stderr.write('y' * 9000 + '\\nlast words')\nos._exit(5)"
     )
     run = run_notebook(path, [], 60, 4096)
     assert run.ending == "ended with code 5 last words"
@@ -364,7 +367,7 @@ PASSED = [{"exercises": ["pack_int4"]}, {"exercise": "pack_int4", "status": "pas
 
 @pytest.fixture
 def three(tmp_path):
-    for name in ("ann/06-writer.ipynb", "ann/07-reader.ipynb", "bob/06-writer.ipynb"):
+    for name in ("ann/09-writer.ipynb", "ann/10-reader.ipynb", "bob/09-writer.ipynb"):
         write(tmp_path / "class" / name)
     return tmp_path
 
@@ -386,7 +389,7 @@ def test_results_are_on_the_disk_after_every_notebook_and_ctrl_c_loses_none(monk
             details, rows = stored(three)
             assert [row["exercises"]["pack_int4"]["status"] for row in details] == ["passed"]
             assert rows[0]["pack_int4"] == "passed"
-            assert rows[0]["problems"] == "07-reader.ipynb: not graded yet"
+            assert rows[0]["problems"] == "10-reader.ipynb: not graded yet"
         if len(seen) == 3:
             raise KeyboardInterrupt
         return Run(PASSED, "ended with code 0")
@@ -428,7 +431,7 @@ def test_the_base_name_keeps_its_dots(tmp_path, out):
 def test_names_that_are_not_utf8_and_texts_that_command_a_terminal_are_escaped(monkeypatch, tmp_path):
     names = [b"\xff\xfe", b"\x1b]0;owned\x07", b"a\nb", "größe".encode()]
     for name in names:
-        write(Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)) / "06-writer.ipynb")
+        write(Path(os.fsdecode(os.fsencode(tmp_path / "class") + b"/" + name)) / "09-writer.ipynb")
     text = "\x1b[2J \ud800 \u202e"
     lines = [{"exercise": "pack_int4", "status": "failed", "what": text}, {"problem": text}, {"end": True}]
     monkeypatch.setattr(grading, "run_notebook", lambda *_: Run(lines, ""))

@@ -12,8 +12,20 @@ import numpy as np
 import pytest
 
 from miniquant.core.errors import MiniquantError
-from miniquant.lab import Exercise, Mistake, catalogue, check, checking, exercise, hint, progress, record
-from miniquant.lab.attempt import Outcome, is_stub
+from miniquant.lab import (
+    Exercise,
+    Mistake,
+    catalogue,
+    check,
+    exercise,
+    hint,
+    judging,
+    progress,
+    record,
+    session,
+    verdict,
+)
+from miniquant.lab.attempt import Change, Outcome, is_stub
 from miniquant.lab.checking import evaluate
 from miniquant.lab.compare import difference
 from miniquant.lab.limit import TooSlow, time_limit
@@ -65,7 +77,9 @@ class Toys(dict):
 @pytest.fixture(autouse=True)
 def toys(monkeypatch, tmp_path):
     monkeypatch.setattr(catalogue, "exercises", Toys)
-    monkeypatch.setattr(checking, "SECONDS", 0.3)
+    session.reset()
+    monkeypatch.setattr(judging, "SECONDS", 0.3)
+    monkeypatch.setattr(verdict, "SECONDS", 0.3)
     monkeypatch.setenv("MINIQUANT_PROGRESS", str(tmp_path / "progress.json"))
 
 
@@ -127,17 +141,19 @@ def test_a_failing_byte_is_named_by_its_field_and_a_known_mistake_by_its_name():
     report = evaluate(BYTES, toy_header)
     assert "byte 0 differs, in first" in report.what
     assert (report.mistake, report.cause, report.cure) == ("swapped", "They are swapped.", "Swap them.")
-    assert report.case == "a = 1, b = 2"
-    assert (report.expected, report.got) == ("01 02", "02 01")
+    assert report.shown.case == "a = 1, b = 2"
+    assert (report.shown.expected, report.shown.got) == ("01 02", "02 01")
 
 
 def test_the_parts_of_a_report_come_in_the_order_in_which_they_are_read():
     def toy_header(a, b):
         return {}["no such key"]
 
-    text = repr(evaluate(BYTES, toy_header))
-    labels = re.findall(r"^  ([a-z ]+):", text, re.M)
-    assert labels == ["smallest case", "expected", "got", "next hint", "traceback"]
+    answer = exercise("toy_header")(toy_header)
+    check(answer)
+    text = repr(check(answer))
+    labels = re.findall(r"^  ([a-z0-9 ]+):", text, re.M)
+    assert labels == ["smallest case", "expected", "got", "what your results show", "hint 1", "next", "traceback"]
     assert "KeyError" in text.splitlines()[-1]
     assert "no such key" in text
 
@@ -210,7 +226,7 @@ def test_a_function_without_the_decorator_has_its_own_message():
     def toy_double(values):
         return values
 
-    assert "put @exercise(...) back" in repr(check(toy_double))
+    assert 'put @exercise("toy_double") back' in repr(check(toy_double))
 
 
 def test_an_input_that_must_be_refused_is_expected_to_be_refused():
@@ -233,7 +249,7 @@ def test_the_smallest_failing_case_is_shown():
     def toy_double(values):
         return values * np.float32(2) if values.shape == (2, 2) else values * np.float32(3)
 
-    assert "shape (1, 3)" in evaluate(ARRAY, toy_double).case
+    assert "shape (1, 3)" in evaluate(ARRAY, toy_double).shown.case
 
 
 def test_html_escapes_what_the_student_made_and_is_well_formed():
@@ -373,8 +389,8 @@ def test_nan_equals_nan_only_where_it_is_expected():
 
 def test_two_calls_of_which_one_changed_its_argument_are_not_the_same():
     assert Outcome(result=1).same_as(Outcome(result=1))
-    assert not Outcome(result=1, mutated=True).same_as(Outcome(result=1))
-    assert not Outcome(result=1).same_as(Outcome(result=1, mutated=True))
+    assert not Outcome(result=1, change=Change(0, 1, 2)).same_as(Outcome(result=1))
+    assert not Outcome(result=1).same_as(Outcome(result=1, change=Change(0, 1, 2)))
 
 
 def test_a_stub_behind_a_decorator_of_its_own_is_a_stub():

@@ -12,7 +12,7 @@ from miniquant.lab.notebook import definitions, read_code, statements_of
 
 
 def notebook(folder, *cells):
-    path = folder / "06-writer.ipynb"
+    path = folder / "09-writer.ipynb"
     found = {"cells": [{"cell_type": "code", "source": cell} for cell in cells]}
     path.write_text(json.dumps(found), "utf-8")
     return path
@@ -66,7 +66,7 @@ def test_the_surrogate_that_python_can_write_is_kept(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"cells": 3}', '{"cells": [{"cell_type": "code"}]}', "[" * 100_000])
 def test_a_file_that_is_no_notebook_is_refused_with_its_name(tmp_path, text):
-    path = tmp_path / "06-writer.ipynb"
+    path = tmp_path / "09-writer.ipynb"
     path.write_text(text, "utf-8")
     with pytest.raises(MiniquantError, match="is no notebook"):
         read_code(path)

@@ -2,12 +2,18 @@
 
 from .catalogue import exercises, find
 from .checking import check, evaluate, exercise
+from .figures import at_least, at_most
 from .guide import hint, progress
+from .prediction import Prediction, predict
 from .spec import Exercise, Mistake, body, edit, omit
+from .unknown_name import watch
 
 __all__ = [
     "Exercise",
     "Mistake",
+    "Prediction",
+    "at_least",
+    "at_most",
     "body",
     "check",
     "edit",
@@ -17,5 +23,8 @@ __all__ = [
     "find",
     "hint",
     "omit",
+    "predict",
     "progress",
 ]
+
+watch()

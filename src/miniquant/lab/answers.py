@@ -1,10 +1,11 @@
-"""The functions that a student wrote in another lab, so that a milestone can put them together with this lab's."""
+"""The functions that a student wrote in other labs, so that a lab can put them together with its own."""
 
 from __future__ import annotations
 
 import ast
 import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,23 +16,29 @@ from .checking import evaluate
 from .notebook import Step, definitions, read_code
 
 
-def answers(notebook: str | os.PathLike[str]) -> SimpleNamespace:
-    """Every exercise of a lab as a function: the student's own where its check passes, the reference elsewhere.
+def answers(*notebooks: str | os.PathLike[str]) -> SimpleNamespace:
+    """Every exercise of some labs as a function: the student's own where its check passes, the reference elsewhere.
 
-    notebook: a path that begins with the lab's number, ``06-writer.ipynb``. ``yours`` lists the student's own by name.
-    The notebook is not run: only its ``definitions`` are (imports, functions, classes, constants). A notebook that is
-    missing or that nobody can read gives references only.
+    notebooks: paths that begin with a lab's number, ``08-container.ipynb``, in the order of the course: the functions
+    of a later notebook may call those of an earlier one. ``yours`` lists the student's own by name.
+    The notebooks are not run: only their ``definitions`` are (imports, functions, classes, constants). A notebook that
+    is missing or that nobody can read gives references only.
 
-    >>> lab = answers("06-not-there.ipynb")
-    >>> lab.pack_int4.__module__, lab.yours
-    ('miniquant.lessons.writer.pack_int4', [])
+    >>> lab = answers("08-not-there.ipynb", "09-not-there.ipynb")
+    >>> lab.pack_int4.__module__, lab.header_bytes.__module__, lab.yours
+    ('miniquant.lessons.writer.pack_int4', 'miniquant.lessons.container.header_bytes', [])
     """
-    path = Path(notebook)
-    specs = {name: spec for name, spec in exercises().items() if spec.lab == path.name[:2]}
+    known, paths = exercises(), [Path(notebook) for notebook in notebooks]
+    numbers = {path.name[:2] for path in paths}
+    specs = {name: known[name] for name in known if known.lab_of(name) in numbers}
     scope: dict[str, Any] = {"__name__": "answers", **{name: spec.reference for name, spec in specs.items()}}
-    for step in _definitions(path):
-        with contextlib.suppress(Exception):  # what it would have defined is missing, and the reference stands in
-            exec(compile(ast.Module([step.code], []), path.name, "exec"), scope)
+    for path in paths:
+        steps = _definitions(path)
+        for name in _names(steps) & set(known) - set(scope):  # the exercise of a lab that was not asked for
+            scope[name] = known[name].reference
+        for step in steps:
+            with contextlib.suppress(Exception):  # what it would have defined is missing, and the reference stands in
+                exec(compile(ast.Module([step.code], []), path.name, "exec"), scope)
     yours = []
     for name, spec in specs.items():
         student = getattr(scope[name], "student", None)
@@ -47,3 +54,8 @@ def _definitions(path: Path) -> list[Step]:
         return list(definitions(read_code(path).steps))
     except (MiniquantError, OSError):
         return []
+
+
+def _names(steps: Iterable[Step]) -> set[str]:
+    """The names that the steps use."""
+    return {node.id for step in steps for node in ast.walk(step.code) if isinstance(node, ast.Name)}

@@ -1,11 +1,14 @@
-"""One call of a function: its result or error, what it printed, what it changed; within a time limit."""
+"""One call of a function: its result or error, what it printed, what it changed; within limits."""
 
 from __future__ import annotations
 
 import copy
+import dis
 import functools
 import inspect
 import io
+import re
+import sys
 import traceback
 import warnings
 from contextlib import redirect_stdout
@@ -15,41 +18,78 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import is_torch
+from ..core.errors import MiniquantError
 from .compare import equal
-from .limit import TooSlow, time_limit
+from .limit import MEMORY, TooSlow, memory_limit, time_limit
 from .spec import Case, Exercise, Finding, Function
 
+HUGE = 14_000  # bits; Python does not write out integers of more than 4300 digits
 SECONDS = 10.0  # for one call of a student's function; every case is small
 
 
 @dataclass(frozen=True)
+class Change:
+    """An argument that a call changed: its place, and its value before and after the call."""
+
+    index: int
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True)
 class Outcome:
-    """What one call did: a result or an exception, what it printed, whether it changed its arguments."""
+    """What one call did: a result or an exception, what it printed, which argument it changed."""
 
     result: Any = None
     error: BaseException | None = None
     printed: str = ""
-    mutated: bool = False
+    change: Change | None = None
     view: bool = False
     warned: str = ""  # the first warning, say of a division by zero
 
+    @property
+    def mutated(self) -> bool:
+        """Whether the call changed an argument."""
+        return self.change is not None
+
     def same_as(self, other: Outcome, tolerance: float = 0.0) -> bool:
-        """Whether two calls cannot be told apart by their results."""
+        """Whether two calls cannot be told apart: by their results, or by their errors and what these say."""
         if self.error or other.error:
-            return _alike(self.error, other.error)
+            return same_error(self.error, other.error) > 0
         return self.mutated == other.mutated and equal(self.result, other.result, tolerance)
 
 
-def _alike(a: BaseException | None, b: BaseException | None) -> bool:
-    """Whether two errors are of one sort, for a diagnosis; numpy raises ValueError for shapes in more ways than one."""
-    if isinstance(a, Finding) and isinstance(b, Finding):
-        return type(a) is type(b) and a.args == b.args
+def same_error(a: BaseException | None, b: BaseException | None) -> int:
+    """2 if two errors say the same, 1 if both are refusals that somebody wrote in their own words, 0 otherwise.
+
+    An error that Python or numpy raised by itself says the same only if its message does, numbers apart.
+    """
+    if a is None or b is None:
+        return 0
     if isinstance(a, Finding) or isinstance(b, Finding):
-        return False
-    related = (
-        isinstance(a, ValueError) and isinstance(b, ValueError) and (isinstance(a, type(b)) or isinstance(b, type(a)))
-    )
-    return (type(a) is type(b) or related) and all((w in str(a)) == (w in str(b)) for w in ("broadcast", "reshape"))
+        return 2 * (type(a) is type(b) and a.args == b.args)
+    if is_own(a) and is_own(b):
+        return int(isinstance(a, type(b)) or isinstance(b, type(a)))
+    if is_own(a) or is_own(b):
+        return 0
+    return 2 * (type(a) is type(b) and _words(a) == _words(b))
+
+
+def is_own(error: BaseException) -> bool:
+    """Whether an error comes from a ``raise`` in the code of a student or a lesson, not from Python or a library."""
+    if error.__traceback__ is None:
+        return isinstance(error, MiniquantError)
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    last = error.__traceback__
+    while last.tb_next:
+        last = last.tb_next
+    home = str(frame.f_globals.get("__name__", "")).split(".")[0]
+    raising = frame.f_code.co_code[last.tb_lasti] == dis.opmap["RAISE_VARARGS"]
+    return raising and home not in sys.stdlib_module_names and home not in ("numpy", "torch")
+
+
+def _words(error: BaseException) -> str:
+    return re.sub(r"0x[0-9a-f]+|-?\d+(\.\d+)?", "#", str(error))
 
 
 def is_stub(error: BaseException | None, function: Function) -> bool:
@@ -61,19 +101,27 @@ def is_stub(error: BaseException | None, function: Function) -> bool:
 
 
 def attempt(spec: Exercise, function: Function, case: Case, seconds: float | None = None) -> Outcome:
-    """Call a function on a copy of a case, within a time limit (for students' functions), its printing caught."""
+    """Call a function on a copy of a case, its printing caught; with ``seconds``, within limits of time and memory."""
     arguments = copy.deepcopy(case)
     printed = io.StringIO()
+    memory = MEMORY if seconds is not None else None
     try:
-        with time_limit(seconds), redirect_stdout(printed), warnings.catch_warnings(record=True) as caught:
+        with (
+            time_limit(seconds),
+            memory_limit(memory),
+            redirect_stdout(printed),
+            warnings.catch_warnings(record=True) as caught,
+        ):
             warnings.simplefilter("always")
             result = spec.run(function, arguments)
     except (Exception, TooSlow, SystemExit) as error:
-        return Outcome(error=error, printed=printed.getvalue())
-    mutated = not all(_unchanged(before, after) for before, after in zip(case, arguments))
+        return Outcome(error=error, printed=printed.getvalue(), change=_change(case, arguments))
+    if bits := _bits_of(result):
+        large = Finding(f"the result has an integer of {bits:,} bits", f"an integer of {bits:,} bits")
+        return Outcome(error=large, printed=printed.getvalue(), change=_change(case, arguments))
     view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
     warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), "")
-    return Outcome(_copied(result), None, printed.getvalue(), mutated, view, warned)
+    return Outcome(_copied(result), None, printed.getvalue(), _change(case, arguments), view, warned)
 
 
 @functools.lru_cache(maxsize=4)
@@ -91,7 +139,13 @@ def expected_of(spec: Exercise) -> tuple[Outcome, ...]:
 @functools.lru_cache(maxsize=64)
 def outcomes_of(spec: Exercise, wrong: Function) -> tuple[Outcome, ...]:
     """What a mistake of the catalogue makes of every case."""
-    return tuple(attempt(spec, wrong, case) for case in cases_of(spec))
+    return tuple(attempt(spec, wrong, case, SECONDS) for case in cases_of(spec))
+
+
+def _bits_of(result: Any) -> int:
+    """How many bits an integer in a result has, if Python would not write it out; 0 otherwise."""
+    parts = result if isinstance(result, tuple | list) else [result]
+    return max((part.bit_length() for part in parts if type(part) is int and part.bit_length() > HUGE), default=0)
 
 
 def _copied(result: Any) -> Any:
@@ -102,16 +156,26 @@ def _copied(result: Any) -> Any:
         return result
 
 
+def _change(case: Case, arguments: Case) -> Change | None:
+    for index, (before, after) in enumerate(zip(case, arguments)):
+        if not _unchanged(before, after):
+            return Change(index, before, after)
+    return None
+
+
 def _unchanged(before: Any, after: Any) -> bool:
     if hasattr(before, "state_dict"):
         return equal(dict(before.state_dict()), dict(after.state_dict()))
-    return equal(before, after) or not isinstance(before, np.ndarray | list | dict | bytearray)
+    return equal(before, after) or not isinstance(before, np.ndarray | list | dict | set | bytearray)
 
 
 def _shares_memory(result: Any, argument: Any) -> bool:
     arrays = []
     for value in (result, argument):
-        value = value.detach().numpy() if is_torch(value) else value
+        try:
+            value = value.detach().numpy() if is_torch(value) else value
+        except TypeError:  # bfloat16 and the like, which numpy does not have
+            return False
         if not isinstance(value, np.ndarray) or not value.size:
             return False
         arrays.append(value)

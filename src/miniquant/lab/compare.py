@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -13,6 +13,16 @@ import numpy as np
 from ..core.arrays import is_torch
 
 Fields = list[tuple[str, int, int]]  # (name, first byte, byte after the last)
+
+
+def numpy_of(tensor: Any) -> np.ndarray:
+    """The numbers of a tensor as a numpy array; types that numpy does not have become float32."""
+    values = tensor.detach()
+    try:
+        found: np.ndarray = values.numpy()
+    except TypeError:
+        found = values.float().numpy()
+    return found
 
 
 def one_after_another(sizes: Iterable[tuple[str, int]]) -> Fields:
@@ -30,15 +40,20 @@ def one_after_another(sizes: Iterable[tuple[str, int]]) -> Fields:
 
 @dataclass(frozen=True)
 class Difference:
-    """One sentence on what differs, and both sides of it as short text."""
+    """One sentence on what differs, and both sides of it as short text; ``path`` is the place with which it begins."""
 
     what: str
     expected: str
     got: str
+    path: str = field(default="", repr=False)
 
 
-def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields | None = None) -> Difference | None:
+def difference(
+    expected: Any, got: Any, tolerance: float = 0.0, fields: Fields | None = None, *, ordered: bool = True
+) -> Difference | None:
     """The first difference, or ``None``: types, then shapes, then dtypes, then the first differing element or byte.
+
+    The order of a dict's keys counts if ``ordered``.
 
     >>> difference(np.array([1, 2]), np.array([1, 3]))
     Difference(what='the element [1] differs', expected='2', got='3')
@@ -52,23 +67,26 @@ def difference(expected: Any, got: Any, tolerance: float = 0.0, fields: Fields |
     if is_torch(expected):
         if not is_torch(got):
             return Difference("the type differs", kind(expected), kind(got))
-        return _array_difference(expected.detach().numpy(), got.detach().numpy(), tolerance)
+        if expected.shape == got.shape and expected.dtype != got.dtype:
+            dtypes = [str(tensor.dtype).removeprefix("torch.") for tensor in (expected, got)]
+            return Difference("the dtype differs", *dtypes)
+        return _array_difference(numpy_of(expected), numpy_of(got), tolerance)
     if isinstance(expected, np.ndarray):
         if not isinstance(got, np.ndarray) and not (expected.ndim == 0 and isinstance(got, np.generic)):
             remedy = "; make an array of it with np.array(...)" if isinstance(got, list | tuple) else ""
             return Difference(f"the type differs{remedy}", kind(expected), kind(got))
         return _array_difference(expected, np.asarray(got), tolerance)
     if isinstance(expected, dict):
-        return _dict_difference(expected, got, tolerance)
+        return _dict_difference(expected, got, tolerance, ordered)
     if isinstance(expected, list | tuple):
-        return _sequence_difference(expected, got, tolerance)
+        return _sequence_difference(expected, got, tolerance, ordered)
     return _scalar_difference(expected, got, tolerance)
 
 
-def equal(a: Any, b: Any, tolerance: float = 0.0) -> bool:
+def equal(a: Any, b: Any, tolerance: float = 0.0, *, ordered: bool = True) -> bool:
     """Whether two results are the same, types and all; never raises."""
     try:
-        return difference(a, b, tolerance) is None and difference(b, a, tolerance) is None
+        return all(difference(x, y, tolerance, ordered=ordered) is None for x, y in ((a, b), (b, a)))
     except Exception:
         return False
 
@@ -97,7 +115,7 @@ def short(value: Any, limit: int = 300) -> str:
     ("b'a=b' (3 bytes)", '01 02 (2 bytes)', "{'w': float64 array of shape (2, 64), 'n': 2}")
     """
     if is_torch(value):
-        value = value.detach().numpy()
+        value = numpy_of(value)
     if isinstance(value, bytes):
         text = repr(value[:48]) if _is_text(value) or not value else value[:48].hex(" ")
         return f"{text}{' …' if len(value) > 48 else ''} ({len(value)} bytes)"
@@ -112,7 +130,12 @@ def short(value: Any, limit: int = 300) -> str:
     if isinstance(value, tuple) and (hasattr(value, "_fields") or any(isinstance(part, np.ndarray) for part in value)):
         names = [f"{name} = " for name in getattr(value, "_fields", [])] or [""] * len(value)
         return f"({', '.join(name + short(part, limit) for name, part in zip(names, value))})"
-    text = str(value) if isinstance(value, np.generic) else repr(value)
+    if type(value) is int and value.bit_length() > 1000:
+        return f"an integer of {value.bit_length():,} bits"
+    try:
+        text = str(value) if isinstance(value, np.generic) else repr(value)
+    except ValueError:  # an integer of more than 4300 digits
+        text = kind(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
@@ -126,6 +149,8 @@ def _is_text(data: bytes) -> bool:
 
 def _plain(array: np.ndarray) -> str:
     """The numbers with the digits that their type has: 0.1, not 0.10000000149011612; bytes in hexadecimal."""
+    if array.dtype.kind not in "?biuf":
+        return repr(array.tolist())
     if array.ndim:
         return f"[{', '.join(_plain(part) for part in array)}]"
     if array.dtype == np.uint8:
@@ -177,7 +202,7 @@ def _bytes_difference(expected: bytes, got: Any, fields: Fields | None) -> Diffe
     lengths = "" if len(expected) == len(got) else f"; {len(got)} bytes found in all, {len(expected)} expected"
     both = [_around(b, at) for b in (expected, got)]
     if at == common:
-        what = f"the bytes end too early{where}" if at == len(got) else f"there are bytes behind the end{where}"
+        what = f"the bytes end too early{where}" if at == len(got) else f"there are bytes after the end{where}"
         agree = f": the first {at} agree" if at else ""
         return Difference(f"{what}{agree}{lengths}", *both)
     return Difference(f"byte {at} differs{where}: {expected[at]:02x} expected, {got[at]:02x} found{lengths}", *both)
@@ -206,37 +231,53 @@ def _text_difference(expected: str, got: str) -> Difference | None:
     return Difference(f"line {at + 1} differs", *sides)
 
 
-def _dict_difference(expected: dict[Any, Any], got: Any, tolerance: float) -> Difference | None:
+def _dict_difference(expected: dict[Any, Any], got: Any, tolerance: float, ordered: bool) -> Difference | None:
     if not isinstance(got, dict):
         return Difference("the type differs", kind(expected), kind(got))
     if expected.keys() != got.keys():
         missing, extra = ([k for k in a if k not in b] for a, b in ((expected, got), (got, expected)))
-        parts = [f"{short(missing[0])} is missing"] if missing else []
-        parts += [f"{short(extra[0])} is not expected"] if extra else []
+        parts = [f"{_listed(missing)} missing"] if missing else []
+        parts += [f"{_listed(extra)} not expected"] if extra else []
         keys = (short(list(expected)), short(list(got)))
         if keys[0] == keys[1]:  # too many to be shown whole: show where they part
             keys = (short(missing) if missing else "no other keys", short(extra) if extra else "not these keys")
         return Difference(f"the keys differ: {' and '.join(parts)}", *keys)
-    if list(expected) != list(got):
-        return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
     for key in expected:
-        if found := difference(expected[key], got[key], tolerance):
-            return Difference(f"at key {key!r}: {found.what}", found.expected, found.got)
+        if found := difference(expected[key], got[key], tolerance, ordered=ordered):
+            return _at(f"at key {key!r}", found)
+    if ordered and list(expected) != list(got):
+        return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
     return None
 
 
-def _sequence_difference(expected: list[Any] | tuple[Any, ...], got: Any, tolerance: float) -> Difference | None:
+def _listed(keys: list[Any]) -> str:
+    """At most three keys and a verb: ``'a' and 'b' are``."""
+    names = [short(key) for key in keys[:3]] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else [])
+    return f"{', '.join(names[:-1])} and {names[-1]} are" if len(names) > 1 else f"{names[0]} is"
+
+
+def _at(where: str, found: Difference) -> Difference:
+    """A difference inside a part: the places read as one path, ``at item 0, at key 'a': …``."""
+    path = f"{where}, {found.path}" if found.path else where
+    what = found.what.removeprefix(f"{found.path}: ")
+    return Difference(f"{path}: {what}", found.expected, found.got, path)
+
+
+def _sequence_difference(
+    expected: list[Any] | tuple[Any, ...], got: Any, tolerance: float, ordered: bool
+) -> Difference | None:
     wanted = list if isinstance(expected, list) else tuple
     if not isinstance(got, wanted):
         return Difference("the type differs", _with_kind(expected), _with_kind(got))
     if len(expected) != len(got):
-        return Difference("the number of items differs", short(expected), short(got))
+        what = f"the number of items differs: {len(expected)} expected, {len(got)} found"
+        return Difference(what, short(expected), short(got))
     for index, (a, b) in enumerate(zip(expected, got)):
-        if found := difference(a, b, tolerance):
+        if found := difference(a, b, tolerance, ordered=ordered):
             where = f"in {expected._fields[index]}" if hasattr(expected, "_fields") else f"at item {index}"
             if found.what == "the value differs" and len(expected) <= 8:  # few enough to be read as a whole
                 return Difference(f"{where}: {found.what}", short(expected), short(got))
-            return Difference(f"{where}: {found.what}", found.expected, found.got)
+            return _at(where, found)
     return None
 
 
@@ -263,10 +304,15 @@ def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference 
         alike = isinstance(got, type(expected))
     if not alike:
         return Difference("the type differs", _with_kind(expected), _with_kind(got))
-    if isinstance(expected, Real) and not isinstance(expected, bool):
-        if math.isnan(expected) and math.isnan(got):
-            return None
-        same = expected == got or abs(expected - got) <= tolerance
-    else:
-        same = expected == got
+    same = expected == got
+    if not same and isinstance(expected, Real) and not isinstance(expected, bool):
+        same = _close(expected, got, tolerance)
     return None if same else Difference("the value differs", short(expected), short(got))
+
+
+def _close(expected: Any, got: Any, tolerance: float) -> bool:
+    """Whether two numbers are equal but for a tolerance, or both NaN; an integer may be too large for a float."""
+    try:
+        return (math.isnan(expected) and math.isnan(got)) or bool(abs(expected - got) <= tolerance)
+    except OverflowError:
+        return False

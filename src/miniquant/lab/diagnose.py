@@ -1,44 +1,147 @@
-"""Which mistake of the catalogue explains what a student's function did."""
+"""Which mistake of the catalogue explains what a student's function did, and how sure that is."""
 
 from __future__ import annotations
 
-from .attempt import Outcome, outcomes_of
-from .spec import Exercise, Mistake
+import copy
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .attempt import Outcome, outcomes_of, same_error
+from .compare import equal
+from .spec import Finding, Mistake
+from .verdict import Call, Facts, rightness_of, size_of
+
+NONE, WEAK, STRONG = 0, 1, 2
+ENOUGH = 20  # so many other sets of wrong answers True and False could have given
 
 
-def diagnose(spec: Exercise, outcomes: list[Outcome], needed: list[int] | None = None) -> Mistake | None:
-    """The mistake of the catalogue that gives what the student's function gave: in each call, or each needed.
+@dataclass(frozen=True)
+class Match:
+    """Mistakes that do what the student's function did on ``explains`` of its wrong cases; ``sure``: beyond chance."""
 
-    Of several that do, it is the one that agrees with the most calls, and the first of these.
+    mistakes: tuple[Mistake, ...]
+    explains: int
+    sure: bool
+
+
+def diagnose(facts: Facts) -> Match | None:
+    """The mistakes that explain all wrong calls and spoil no right one; else the one that explains more than half.
+
+    A function that refuses nothing yet may have another mistake as well: one that explains all its other wrong calls.
     """
-    found: Mistake | None = None
-    most = 0
-    for mistake in spec.mistakes:
-        same = _agreements(spec, mistake, outcomes)
-        if all(same if needed is None else (same[i] for i in needed)) and sum(same) > most:
-            found, most = mistake, sum(same)
-    return found
+    whole: list[tuple[int, float, Mistake]] = []
+    part: list[tuple[int, Mistake]] = []
+    for mistake in facts.spec.mistakes:
+        grades = _agreement(facts, mistake)
+        if grades is None:
+            continue
+        explained = [call for call, grade in zip(facts.wrong, grades) if grade]
+        weight = evidence(facts, [call for call, grade in zip(facts.wrong, grades) if grade == STRONG])
+        weight = weight or _evidence_of_refusals(facts, explained)
+        if weight == 0:
+            continue  # only refusals, and whoever refuses everything would get the name
+        if len(explained) == len(facts.wrong):
+            whole.append((grades.count(STRONG), weight, mistake))
+        elif weight >= 1 and any(call.comparable for call in explained):
+            rest = [call for call, grade in zip(facts.wrong, grades) if not grade]
+            largest = 2 * len(explained) > len(facts.wrong) and _largest(facts).issubset(
+                call.number for call in explained
+            )
+            if largest or all(call.refusal for call in rest):
+                part.append((len(explained), mistake))
+    if whole:
+        best = max(strong for strong, _, _ in whole)
+        alike = [(weight, mistake) for strong, weight, mistake in whole if strong == best]
+        sure = len(alike) == 1 and alike[0][0] >= 1
+        return Match(tuple(mistake for _, mistake in alike), len(facts.wrong), sure)
+    if part:
+        most_explained = max(n for n, _ in part)
+        return Match(tuple(m for n, m in part if n == most_explained), most_explained, False)
+    return None
 
 
-def diagnose_in_part(
-    spec: Exercise, outcomes: list[Outcome], wrong: set[int], shown: int
-) -> tuple[Mistake | None, int]:
-    """The mistake that explains the wrong call shown and the most of the others, and that spoils no right one.
-
-    It must explain at least half of the wrong calls. ``wrong`` and ``shown`` number the calls; returned beside it is
-    how many it explains.
-    """
-    best: Mistake | None = None
-    most = 0
-    for mistake in spec.mistakes if not outcomes[shown].error else ():
-        same = {number for number, alike in enumerate(_agreements(spec, mistake, outcomes)) if alike}
-        if shown in same and len(same | wrong) == len(outcomes) and len(same & wrong) >= max(len(wrong) / 2, most + 1):
-            best, most = mistake, len(same & wrong)
-    return best, most
-
-
-def _agreements(spec: Exercise, mistake: Mistake, outcomes: list[Outcome]) -> list[bool]:
-    """For each call, whether the mistake gives what the student's function gave."""
+def _agreement(facts: Facts, mistake: Mistake) -> list[int] | None:
+    """For each wrong call how well the mistake agrees with it; ``None`` if it spoils a call that is right."""
     assert callable(mistake.wrong)
-    pairs = zip(outcomes_of(spec, mistake.wrong), outcomes)
-    return [wrong.same_as(outcome, spec.tolerance) for wrong, outcome in pairs]
+    outcomes, right = outcomes_of(facts.spec, mistake.wrong), rightness_of(facts.spec, mistake.wrong)
+    if any(not right[call.number] for call in facts.calls if not call.problem):
+        return None
+    grades = []
+    for call in facts.wrong:
+        theirs, mine = outcomes[call.number], call.outcome
+        if right[call.number]:
+            grades.append(NONE)
+        elif theirs.error or mine.error:
+            grades.append(same_error(theirs.error, mine.error))
+        else:
+            same = mine.view == theirs.view and mine.mutated == theirs.mutated
+            same = same and equal(theirs.result, mine.result, facts.spec.tolerance)
+            grades.append(STRONG if same else WEAK if call.refusal and _both_unlike(theirs, mine) else NONE)
+    return grades
+
+
+def _both_unlike(theirs: Outcome, mine: Outcome) -> bool:
+    """Whether two results are objects of one type that equal nothing but themselves."""
+    if type(theirs.result) is not type(mine.result):
+        return False
+    try:
+        return not equal(copy.deepcopy(mine.result), mine.result)
+    except Exception:
+        return True
+
+
+def evidence(facts: Facts, calls: list[Call]) -> float:
+    """How much calls on which two functions agree speak for it that they make the same mistake: 1 is enough.
+
+    A result with many values counts 1. One of few possible results (True, None, 0, an empty list) counts little by
+    itself: what speaks then is which calls are wrong, among all of them. An error of Python counts a half.
+    """
+    if not calls:
+        return 0.0
+    results = [call for call in calls if call.comparable]
+    findings = [call for call in calls if isinstance(call.outcome.error, Finding)]
+    if any(_rich(call.outcome.result) for call in results) or findings:
+        return 1.0
+    accepted = [call for call in calls if call.refusal and not call.outcome.error]
+    bad = sum(call.refusal for call in facts.calls)
+    if results and math.comb(len(facts.calls) - bad, len(results)) >= ENOUGH:
+        return 1.0
+    if accepted and math.comb(bad, len(accepted)) >= ENOUGH:
+        return 1.0
+    return 0.5
+
+
+def _largest(facts: Facts) -> set[int]:
+    """The largest of the cases with a wrong result: small ones look alike for more than one mistake."""
+    results = [call for call in facts.wrong if call.comparable]
+    return {max(results, key=lambda call: size_of(call.case)).number} if results else set()
+
+
+def _evidence_of_refusals(facts: Facts, calls: list[Call]) -> float:
+    """The same for calls that raised in the student's own words: a half if some good inputs were refused, and not all.
+
+    An error of a kind that nobody asked for counts a half, too.
+    """
+    good = [call for call in facts.calls if not call.refusal]
+    refused = [call for call in calls if not call.refusal]
+    strange = any(isinstance(call.outcome.error, AssertionError) for call in calls)
+    return 0.5 if strange or 0 < len(refused) < len(good) else 0.0
+
+
+def _rich(value: Any) -> bool:
+    """Whether a result can hardly be the same by chance."""
+    if value is None or isinstance(value, bool | np.bool_):
+        return False
+    if isinstance(value, int | float | np.number):
+        size: Any = abs(value)
+        return bool(1 < size < math.inf)
+    if isinstance(value, str | bytes):
+        return len(value) > 1
+    if isinstance(value, list | tuple):
+        return len(value) > 1 or any(_rich(part) for part in value)
+    if isinstance(value, dict):
+        return bool(value)
+    return bool(getattr(value, "size", 2) and np.any(np.asarray(value) != 0)) if hasattr(value, "shape") else True

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from . import record
+from . import record, session
 from .catalogue import exercises, find
-from .checking import Answer
 from .report import marked
 from .spec import Exercise
-
-_steps: dict[str, int] = {}
 
 
 @dataclass(frozen=True)
@@ -32,20 +30,41 @@ class Hint:
 
 
 def ladder(spec: Exercise) -> list[Hint]:
-    """All rungs: two hints, what each known mistake looks like, and where the solution is."""
-    seen = "\n".join(f"I see {m.see}: {m.name}. {m.cause} {m.cure}" for m in spec.mistakes)
+    """All rungs: two hints, the cure for the cause that the last check found, and where the solution is.
+
+    Where no check found a cause, the third rung is a list of what the known mistakes look like.
+    """
     rungs = [Hint(f"{spec.name}, hint {n} of 2", text) for n, text in enumerate(spec.hints, 1)]
-    rungs.append(Hint(f"{spec.name}, help: I see …", seen))
-    rungs.append(Hint(f"{spec.name}, the solution", f"It stands in solutions/, in the notebook of lab {spec.lab}."))
+    last = session.state(spec.name).report
+    if last and last.mistake and last.cure:
+        rungs.append(Hint(f"{spec.name}, {last.certainty}", f"{last.mistake}: {last.cause}\nWhat to do: {last.cure}"))
+    else:
+        seen = "\n".join(f"I see {m.see}: {m.name}. {m.cause} {m.cure}" for m in spec.mistakes)
+        rungs.append(Hint(f"{spec.name}, help: I see …", seen))
+    rungs.append(Hint(f"{spec.name}, the solution", f"It is in solutions/, in the notebook of lab {spec.lab}."))
     return rungs
 
 
-def hint(function: Answer | str) -> Hint:
-    """The next hint for an exercise; each call goes one step further, and the last one stays."""
-    spec = find(function) if isinstance(function, str) else function.exercise
+def next_rung(spec: Exercise) -> str:
+    """What the next call of ``hint`` will show, as one line."""
+    step = min(session.state(spec.name).step, 3)
+    last = session.state(spec.name).report
+    third = "what to do about the cause" if last and last.mistake and last.cure else "what the known mistakes look like"
+    shows = ("Hint 1", "Hint 2", third, "where the solution is")[step]
+    return f"`hint({spec.name})` shows {shows}"
+
+
+def hint(function: Callable[..., Any] | str) -> Hint:
+    """The next hint for an exercise; each call goes one step further, and the last one stays.
+
+    Raises ``MiniquantError`` for a name that no exercise has.
+    """
+    name = function if isinstance(function, str) else getattr(function, "__name__", str(function))
+    spec = getattr(function, "exercise", None) or find(name)
     rungs = ladder(spec)
-    step = min(_steps.get(spec.name, 0), len(rungs) - 1)
-    _steps[spec.name] = step + 1
+    state = session.state(spec.name)
+    step = min(state.step, len(rungs) - 1)
+    state.step = step + 1
     return rungs[step]
 
 

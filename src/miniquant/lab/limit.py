@@ -1,4 +1,4 @@
-"""A time limit on a block of code, so that a loop that never ends becomes a message. Limits may be nested."""
+"""Limits of time and memory on a block of code, so that an endless loop becomes a message. They may be nested."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 AGAIN = 0.2  # seconds from one alarm to the next
+MEMORY = 1 << 30  # bytes that one call of a student's function may take
 
 
 class TooSlow(BaseException):
@@ -54,3 +55,36 @@ def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[No
         yield
     finally:
         alarm.cancel()
+
+
+@contextmanager
+def memory_limit(n_bytes: int | None = MEMORY) -> Iterator[None]:
+    """Raise ``MemoryError`` inside the block if it takes ``n_bytes`` more than the process has; Linux only.
+
+    Elsewhere, and for ``None``, there is no limit. The limit is lifted at the end.
+    """
+    room = _address_space() if n_bytes is not None else 0
+    if not room or n_bytes is None:
+        yield
+        return
+    import resource
+
+    soft, hard = before = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = room + n_bytes
+    bounds = [bound for bound in (soft, hard, wanted) if bound != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_AS, (min(bounds), hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def _address_space() -> int:
+    """How many bytes of addresses this process has; 0 where the system does not say so."""
+    try:
+        import resource
+
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError):
+        return 0

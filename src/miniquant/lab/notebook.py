@@ -21,10 +21,11 @@ RUN_THEIR_CELL = ("time", "capture", "prun")  # cell magics whose cell defines w
 
 @dataclass(frozen=True)
 class Step:
-    """One top-level statement. ``place`` names it for people: ``code cell 3, line 2``."""
+    """One top-level statement. ``place`` names it for people: ``code cell 3, line 2``. ``text`` is what was typed."""
 
     place: str
     code: ast.stmt
+    text: str = ""
 
 
 @dataclass
@@ -51,12 +52,12 @@ def read_code(path: str | os.PathLike[str]) -> Code:
     code = Code()
     for number, source in enumerate(sources, 1):
         try:
-            statements = statements_of(source)
+            statements = _statements_and_texts(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             # UnicodeEncodeError is a ValueError; a cell that is too deep raises one of the last two
             code.lost.append(f"code cell {number} is left out: {type(error).__name__}: {error}")
             continue
-        code.steps += [Step(f"code cell {number}, line {s.lineno}", s) for s in statements]
+        code.steps += [Step(f"code cell {number}, line {s.lineno}", s, text) for s, text in statements]
     return code
 
 
@@ -68,17 +69,39 @@ def statements_of(source: str) -> list[ast.stmt]:
     >>> [ast.unparse(s) for s in statements_of("import numpy as np\\nnp.zeros?\\nfiles = %who_ls\\n%time x = 3")]
     ['import numpy as np', 'files = None', 'x = 3']
     """
+    return [statement for statement, _ in _statements_and_texts(source)]
+
+
+def _statements_and_texts(source: str) -> list[tuple[ast.stmt, str]]:
+    """The statements of a cell, and each as it was typed; one with a magic in it is written anew, without the magic."""
     from IPython.core.inputtransformer2 import TransformerManager
 
     transformer = TransformerManager()  # type: ignore[no-untyped-call]  # IPython has no types for it
-    statements: list[ast.stmt] = []
-    for statement in ast.parse(transformer.transform_cell(source)).body:
+    python = transformer.transform_cell(source)
+    found: list[tuple[ast.stmt, str]] = []
+    for statement in ast.parse(python).body:
         magic = _magic(statement.value) if isinstance(statement, ast.Expr) else None
         if magic is None:
-            statements.append(_WithoutMagics().visit(statement))
+            text = _typed(python, statement)
+            clean = ast.fix_missing_locations(_WithoutMagics().visit(statement))
+            found.append((clean, ast.unparse(clean) if "get_ipython" in text else text))
         elif (inside := _code_inside(magic)) is not None:
-            statements += statements_of(inside)
-    return [ast.fix_missing_locations(s) for s in statements]
+            found += _statements_and_texts(inside)
+    return found
+
+
+def _typed(source: str, statement: ast.stmt) -> str:
+    """The lines of a statement, its decorators included; a statement beside others on a line is written anew."""
+    decorators = getattr(statement, "decorator_list", [])
+    lines = source.split("\n")
+    first = min([statement.lineno, *(d.lineno for d in decorators)])
+    assert statement.end_lineno is not None
+    text = "\n".join(lines[first - 1 : statement.end_lineno])
+    try:
+        alone = len(ast.parse(text).body) == 1
+    except SyntaxError:
+        alone = False
+    return text if alone else ast.unparse(statement)
 
 
 def _magic(value: ast.expr) -> tuple[str, list[str]] | None:

@@ -4,26 +4,52 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "failed": "✗ not right yet"}
 _COLOURS = {"passed": "#2e8b57", "not attempted": "#808080", "failed": "#c8553d"}
+CASE, EXPECTED, GOT = "smallest case", "expected", "got"
+LIKELY, PERHAPS, SEEN, SAME = "a mistake with the same results", "perhaps", "what your results show", "same results as"
 
 
 @dataclass(frozen=True)
+class Shown:
+    """A case and both results as short text; ``cut`` says that a text is shorter than what it shows."""
+
+    case: str = ""
+    expected: str = ""
+    got: str = ""
+    cut: bool = False
+
+
+@dataclass(frozen=True, eq=False)
 class Report:
-    """What a check found, in the order in which it is read; empty parts are left out."""
+    """What a check found. Empty parts are not shown.
+
+    ``case`` has the arguments of the failed call by name, ``expected`` and ``got`` the two results, whole: a call that
+    raised has its exception there. ``shown`` has the same as short texts. ``mistake`` is the title of what was
+    recognized, ``cause`` its sentence, and ``certainty`` how sure that is: the same results, *perhaps*, or something
+    that the results themselves show. ``also`` has further sentences, in which ``perhaps`` may be the title of a known
+    mistake. ``cure`` is not shown; it is the last rung before the solution of ``hint``.
+    """
 
     status: str
     exercise: str
     what: str = ""
-    case: str = ""
-    expected: str = ""
-    got: str = ""
+    case: Mapping[str, Any] = field(default_factory=dict)
+    expected: Any = None
+    got: Any = None
+    shown: Shown = Shown()
+    certainty: str = LIKELY
     mistake: str = ""
     cause: str = ""
     cure: str = ""
+    also: str = ""
+    perhaps: str = ""
     hint: str = ""
+    next: str = ""
     why: str = ""
     note: str = ""
     trace: str = ""
@@ -35,17 +61,19 @@ class Report:
 
     def lines(self) -> list[tuple[str, str]]:
         """The parts that are not empty: (label, text)."""
-        cause = f"{self.mistake}: {self.cause}" if self.mistake else ""
-        label = "goal" if self.status == "not attempted" else "next hint"
+        cause = f"{self.mistake}: {self.cause}" if self.mistake and self.cause else self.mistake
+        whole = f"this is cut; write `r = check({self.exercise})`: `r.case`, `r.expected` and `r.got` are whole"
         parts = [
-            ("smallest case", self.case),
-            ("expected", self.expected),
-            ("got", self.got),
-            ("likely cause", cause),
-            ("what to do", self.cure),
+            (CASE, self.shown.case),
+            (EXPECTED, self.shown.expected),
+            (GOT, self.shown.got),
+            ("to see all", whole if self.shown.cut else ""),
+            (self.certainty, cause),
+            ("also", self.also),
             ("note", self.note),
             ("why it matters", self.why),
-            (label, self.hint),
+            ("goal" if self.status == "not attempted" else "hint 1", self.hint),
+            ("next", self.next),
             ("traceback", self.trace),
         ]
         return [(label, text) for label, text in parts if text]
@@ -72,7 +100,7 @@ def _value(label: str, text: str) -> str:
     safe = html.escape(text)
     if label == "traceback":
         return f"<pre style='margin:.2em 0;background:transparent;color:inherit'>{safe}</pre>"
-    if label in ("smallest case", "expected", "got"):
+    if label in (CASE, EXPECTED, GOT):
         return f"<code style='background:transparent;color:inherit'>{safe}</code>"
     return marked(text)
 

@@ -10,7 +10,7 @@ import ast
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
@@ -111,7 +111,7 @@ class Mistake:
     _: KW_ONLY
     cause: str  # one sentence
     cure: str  # one sentence
-    see: str  # what the student sees, for "Help: I see …"
+    see: str  # what the student sees; it completes "I see …"
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -122,8 +122,15 @@ class Exercise:
     ``cases`` gives the arguments of every call: small and recognisable first, then random ones from the generator it
     is handed (always the same seed). ``oracle`` computes what is expected; it shares no code with ``reference``.
     ``observe`` turns a call into what is compared, for functions that work by side effect. ``fields`` names the parts
-    of a result that is bytes. ``may_view`` allows a result that shares memory with an argument. ``lab`` and
-    ``subject`` are filled in by the catalogue: the number of the lab, and the folder of its lessons.
+    of a result that is bytes. ``quantities`` names what the right result is made of, and what students take in its
+    place: numbers and arrays of a case by the words for them, or dicts of these by the keys of a result that is a
+    dict; a wrong result is compared with them. ``traits`` gives properties of a case, each by the words that follow
+    "where", so that a report can say which inputs are wrong. ``parts`` takes a right or wrong result and the case,
+    and names the kinds of numbers in it (scales, values); ``factors`` names the two arrays whose product is the right
+    result; ``places`` says where a number is in the bytes of a case, from its first byte to the one after its
+    last. ``may_view`` allows a result that shares memory with an argument; ``ordered`` says that the order of a
+    dict's keys counts, which the docstring must ask for. ``lab`` and ``subject`` are filled in by the catalogue: the
+    number of the lab, and the folder of its lessons.
     """
 
     name: str = ""  # the name of the reference
@@ -140,8 +147,14 @@ class Exercise:
     mistakes: tuple[Mistake, ...] = ()
     tolerance: float = 0.0
     fields: Callable[..., Fields] | None = None
+    quantities: Callable[..., dict[str, Any]] | None = None
+    traits: Callable[..., Mapping[str, bool]] | None = None
+    parts: Callable[..., Mapping[str, Any]] | None = None
+    factors: Callable[..., Mapping[str, Any]] | None = None
+    places: Callable[..., Mapping[str, tuple[int, int]]] | None = None
     observe: Callable[[Function, Case], Any] | None = None
     may_view: bool = False
+    ordered: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.reference.__name__)
@@ -150,6 +163,11 @@ class Exercise:
     def all_cases(self) -> list[Case]:
         """Every case, the random ones included; the same each time."""
         return list(self.cases(np.random.default_rng(sum(self.name.encode()))))
+
+    @property
+    def keeps_to_memory(self) -> bool:
+        """Whether a call reads and writes no files: ``observe`` only looks at what the function returned."""
+        return self.observe is None or self.observe.__module__.endswith((".observed", ".scalars"))
 
     def run(self, function: Function, case: Case) -> Any:
         """What ``function`` makes of a copy of the case."""

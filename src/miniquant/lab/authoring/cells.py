@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..report import marked
 from ..spec import Exercise, text_of
 
 PARTS = ("goal", "stub", "check", "help")
+# Jupyter keeps these styles; the site has its own style sheet for the class. Without either the folds are stacked.
+ROW = '<div class="mq-help" style="display:flex;flex-wrap:wrap;align-items:flex-start;gap:0 1.5em">'
 BEGIN, END = "    ### BEGIN SOLUTION\n", "\n    ### END SOLUTION"
 
 
@@ -30,12 +31,13 @@ def check_cell(spec: Exercise, notebook: str) -> str:
 
 
 def help_cell(spec: Exercise, notebook: str) -> str:
-    """Two hints, one entry for every mistake of the catalogue, and the way to the solution; all folded."""
-    entries = [_folded(f"Help: I see {m.see}", f"**{m.name}.** {m.cause} {m.cure}") for m in spec.mistakes]
-    hints = [_folded(f"Hint {number}", text) for number, text in enumerate(spec.hints, 1)]
+    """One row of folds: two hints, what a student may see, and the way to the solution."""
+    seen = "\n".join(f"* {m.see}: *{m.name}*" for m in spec.mistakes)
     anchor = f"exercise-{spec.name.replace('_', '-')}"
     link = f"The worked answer is in the [solved lab](../solutions/{notebook}#{anchor})."
-    return "\n\n".join([*hints, *entries, _folded("Solution", link)])
+    folds = [*((f"Hint {number}", text) for number, text in enumerate(spec.hints, 1))]
+    folds += [("What you may see", f"I see …\n\n{seen}"), ("Solution", link)]
+    return "\n\n".join([ROW, *(_folded(title, text) for title, text in folds), "</div>"])
 
 
 _CELLS: dict[str, Callable[[Exercise, str], str]] = {
@@ -78,5 +80,5 @@ def grading_metadata(name: str, part: str) -> dict[str, Any]:
 
 
 def _folded(title: str, text: str) -> str:
-    # Markdown is not read inside a summary
-    return f"<details>\n<summary>{marked(title)}</summary>\n\n{text}\n\n</details>"
+    # the blank lines let Markdown read the text; it reads none inside a summary
+    return f'<details style="max-width:100%">\n<summary>{title}</summary>\n\n{text}\n\n</details>'

@@ -12,6 +12,7 @@ from pathlib import Path
 from ...core.errors import MiniquantError
 from ..catalogue import exercises
 from .cells import PARTS
+from .course import SOURCE, with_new_lab
 
 LESSON = '''"""One line on what the exercise {name} is about."""
 
@@ -90,7 +91,7 @@ def new_exercise(subject: str, name: str, root: Path) -> list[Path]:
         )
     changed = []
     if not (lessons / subject).exists():
-        changed += _new_lab(subject, lessons, root / "solutions")
+        changed += _new_lab(subject, lessons, root)
     notebook = _notebook_of(subject, root / "solutions")
     lab = lessons / subject / "__init__.py"
     text = lab.read_text("utf-8")
@@ -106,7 +107,7 @@ def _appended(text: str, names: str, name: str) -> str:
     return re.sub(rf'({names} = \(\n(?:    "\w+",\n)*)', rf'\1    "{name}",\n', text)
 
 
-def _new_lab(subject: str, lessons: Path, solutions: Path) -> list[Path]:
+def _new_lab(subject: str, lessons: Path, root: Path) -> list[Path]:
     course = lessons / "__init__.py"
     text = course.read_text("utf-8")
     number = len(re.findall(r'^    "\w+",$', text, re.M))
@@ -114,15 +115,17 @@ def _new_lab(subject: str, lessons: Path, solutions: Path) -> list[Path]:
     (lessons / subject).mkdir()
     title = subject.replace("_", " ")
     (lessons / subject / "__init__.py").write_text(f'"""The lab {title}."""\n\nEXERCISES = (\n)\n', "utf-8")
-    notebook = solutions / f"{number:02}-{subject.replace('_', '-')}.ipynb"
+    table = root / SOURCE
+    table.write_text(with_new_lab(table.read_text("utf-8"), subject, title), "utf-8")
+    notebook = root / "solutions" / f"{number:02}-{subject.replace('_', '-')}.ipynb"
     cells = [
-        _cell(f"lab{number:02}-000", "markdown", f"# {number:02} · {title.capitalize()}", {}),
+        _cell(f"lab{number:02}-000", "markdown", f"# Lab {number:02}: {title}", {}),
         _cell(f"lab{number:02}-001", "code", SETUP, {}),
     ]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
     _write(notebook, {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
-    return [course, notebook]
+    return [course, table, notebook]
 
 
 def _notebook_of(subject: str, solutions: Path) -> Path:

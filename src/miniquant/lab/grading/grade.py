@@ -62,7 +62,7 @@ def submissions(folder: Path) -> dict[str, list[Path]]:
             continue
         found.setdefault(inside.parts[0] if len(inside.parts) > 1 else path.stem, []).append(path)
     if not found:
-        raise MiniquantError(f"no notebook (*.ipynb) in {folder}; expected {folder}/STUDENT/06-writer.ipynb")
+        raise MiniquantError(f"no notebook (*.ipynb) in {folder}; expected {folder}/STUDENT/09-writer.ipynb")
     return found
 
 

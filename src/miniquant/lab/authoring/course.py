@@ -1,0 +1,113 @@
+"""The course as a table: for each lab its part, number, title, time, what a student builds and leaves with.
+
+``book/course.toml`` holds what people write; the number comes from ``COURSE``, the title from the lab's notebook, the
+time from its words and exercises. The site, the README and the tests read this one table.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...core.errors import MiniquantError
+from ..catalogue import course, exercises
+from .reading import Time, time_of
+
+SOURCE = "book/course.toml"
+BEGIN, END = "<!-- the labs: written by tools/course.py -->", "<!-- end of the labs -->"
+
+
+@dataclass(frozen=True)
+class Lab:
+    """One line of the table. ``file`` is the name of its notebook, without the folder."""
+
+    number: str
+    subject: str
+    title: str
+    file: str
+    build: str
+    leave: str
+    time: Time
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the course: its name (``III``), its title, its page (empty if it has none) and its labs."""
+
+    name: str
+    title: str
+    page: str
+    labs: tuple[Lab, ...]
+
+
+def read_course(root: Path) -> list[Part]:
+    """The parts of the course of a checkout; a lab that has no notebook yet is left out.
+
+    Raises ``MiniquantError`` if the table and the course do not have the same labs in the same order.
+    """
+    table = tomllib.loads((root / SOURCE).read_text("utf-8"))
+    listed = tuple(subject for part in table["part"] for subject in part["labs"])
+    if listed != course():
+        odd = next((a or b for a, b in _pairs(listed, course()) if a != b), "")
+        raise MiniquantError(f"{SOURCE} and COURSE differ at {odd!r}; both must list the same labs in the same order")
+    if missing := [subject for subject in listed if subject not in table["lab"]]:
+        raise MiniquantError(f"{SOURCE} has no [lab.{missing[0]}]; add it with build and leave")
+    parts = []
+    for part in table["part"]:
+        labs = [lab for subject in part["labs"] if (lab := _lab(subject, table["lab"][subject], root))]
+        parts.append(Part(part["name"], part["title"], part.get("page", ""), tuple(labs)))
+    return parts
+
+
+def _pairs(one: tuple[str, ...], other: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    length = max(len(one), len(other))
+    yield from zip((*one, *[""] * (length - len(one))), (*other, *[""] * (length - len(other))))
+
+
+def _lab(subject: str, texts: dict[str, str], root: Path) -> Lab | None:
+    number = f"{course().index(subject):02}"
+    paths = list((root / "solutions").glob(f"{number}-*.ipynb"))
+    if not paths:
+        return None
+    cells = json.loads(paths[0].read_text("utf-8"))["cells"]
+    title = re.match(r"# (?:Lab )?\d\d\W+(.*)", "".join(cells[0]["source"]))
+    if not title:
+        raise MiniquantError(f"{paths[0].name} does not begin with its title; expected '# Lab {number}: …'")
+    minutes = {spec.name: spec.minutes for spec in exercises().of_lab(subject)}
+    return Lab(number, subject, title[1], paths[0].name, texts["build"], texts["leave"], time_of(cells, minutes))
+
+
+def with_new_lab(table: str, subject: str, title: str) -> str:
+    """The text of ``course.toml`` with one more lab at the end of the last part; its author writes the two lines."""
+    before, labs, after = table.rpartition("\nlabs = [")
+    names, bracket, rest = after.partition("]")
+    entry = f'\n[lab.{subject}]\nbuild = "{title}"\nleave = "{title}"\n'
+    return f'{before}{labs}{names}{", " if names else ""}"{subject}"{bracket}{rest.rstrip()}\n{entry}'
+
+
+def rows(labs: tuple[Lab, ...], folder: str) -> list[str]:
+    """A table in Markdown; ``folder`` leads from the page to the students' notebooks."""
+    lines = ["| lab | time | you build | you leave with |", "| --- | --- | --- | --- |"]
+    for lab in labs:
+        title = lab.title[:1].upper() + lab.title[1:]
+        time = f"{lab.time.total} min, {lab.time.exercises} exercise{'' if lab.time.exercises == 1 else 's'}"
+        lines.append(f"| [{lab.number} {title}]({folder}/{lab.file}) | {time} | {lab.build} | {lab.leave} |")
+    return lines
+
+
+def all_labs(parts: list[Part]) -> tuple[Lab, ...]:
+    """The labs of all parts, in order."""
+    return tuple(lab for part in parts for lab in part.labs)
+
+
+def with_table(readme: str, parts: list[Part]) -> str:
+    """The README with the table between its two marks. Raises ``MiniquantError`` if a mark is missing."""
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise MiniquantError(f"the README lacks {END if begin else BEGIN!r}")
+    return "\n".join([before + BEGIN, *rows(all_labs(parts), "notebooks"), END + after])

@@ -1,0 +1,84 @@
+"""What the outcomes of a wrong function show, whatever the exercise. A sentence is true of all the calls it is about.
+
+Nothing here reads the student's code: what is said can be verified from the calls alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..limit import TooSlow
+from ..verdict import Call, Facts
+from .classes import nearly, where
+from .errors import of_bad_input, of_good_input
+from .results import of_results
+from .seen import Seen, some
+
+__all__ = ["Seen", "see"]
+
+
+def see(facts: Facts) -> list[Seen]:
+    """What the wrong calls show: first wrong results or errors on good input, then what was done with bad input."""
+    results = [call for call in facts.wrong if call.comparable]
+    raised = [call for call in facts.wrong if not call.refusal and call.outcome.error]
+    bad = [call for call in facts.wrong if call.refusal]
+    slow = [call for call in raised if isinstance(call.outcome.error, TooSlow)]
+    good = [call for call in facts.calls if not call.refusal]
+    of_wrong, of_raised, of_accepted = [], [], []
+    if results:
+        found = of_results(facts, results)
+        of_wrong = [_sentence(facts, seen, len(calls), results, good, calls) for seen, calls in found]
+    if raised:
+        seen, count = of_good_input(facts, slow or raised)
+        of_raised = [_sentence(facts, seen, count, slow or raised, good)]
+    if bad:
+        seen, count = of_bad_input(facts, bad)
+        of_accepted = [_sentence(facts, seen, count, bad, [call for call in facts.calls if call.refusal])]
+    first = [*of_raised, *of_wrong] if len(raised) > len(results) else [*of_wrong, *of_raised]
+    return [*first, *of_accepted]
+
+
+def _sentence(
+    facts: Facts,
+    seen: Seen,
+    count: int,
+    wrong: Sequence[Call],
+    among: Sequence[Call],
+    calls: Sequence[Call] | None = None,
+) -> Seen:
+    """The whole sentence: what is seen, on how many cases, and which ones these are."""
+    place = where(facts, wrong, among)
+    every = sum(call.problem is not None for call in among)
+    whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
+    kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
+    tried = f"of the {kind.replace('cases', 'inputs')} tried"
+    told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
+    if count < len(wrong) and not told:
+        text = f"{seen.text}, on {count} of the {every} wrong {kind}"
+        part = where(facts, calls, among) if calls and len(calls) > 1 else ""
+        if part:
+            return replace(seen, text=_capital(f"{text}: {tried}, {_those(part)}."))
+        place = place if whole else ""
+    elif told:
+        text = seen.text
+    else:
+        text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
+    if place and place not in text:
+        text += f"; {tried}, {_those(place)} {'are wrong' if whole else 'show this'}"
+    elif not place and whole:
+        text += nearly(facts, wrong, among, tried)
+    return replace(seen, text=_capital(text + "."))
+
+
+def _those(place: str) -> str:
+    """``exactly those where …``, or ``all but those where …``: what is true of the inputs tried, and may be chance."""
+    return (
+        place.replace("everywhere but where", "all but those where")
+        if "everywhere" in place
+        else f"exactly those {place}"
+    )
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]

@@ -1,0 +1,310 @@
+"""Which inputs a function is wrong on: a property that all of them have, and none of the others."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import is_torch
+from ..attempt import cases_of
+from ..compare import numpy_of
+from ..spec import Exercise
+from ..verdict import Call, Facts
+from .formulas import quantities_of
+from .seen import one_of
+
+LARGEST_UNION = 3  # so many properties are joined by "or"
+MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
+SELDOM = ("farthest from 0 is negative", "is not contiguous", "no positive values", "a column of zeros")
+POWERS = (64, 63, 53, 48, 32, 31, 24, 16, 15, 12, 8, 7, 4)  # from the largest: wrong numbers are as large as it says
+
+
+def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
+    """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong."""
+    chosen = {call.number for call in wrong}
+    if len(among) - len(chosen) < 2 or len(among) < 3:
+        return ""  # of a single right call too much is true
+    tables = {call.number: dict(_properties(facts, call)) for call in among}
+    names = dict.fromkeys(name for table in tables.values() for name in table)
+    for name in names:
+        true = {number for number, table in tables.items() if table.get(name)}
+        if true == chosen and (len(chosen) > 1 or not name.endswith(SELDOM)):
+            return name
+    for name, true in _of_lesson(facts, among).items():
+        if true == {call.number for call in among} - chosen:
+            return f"everywhere but {name}"
+    if union := _union(facts, chosen, among):
+        return union
+    for index, parameter in enumerate(facts.names):
+        for found in (_range, _border, _values):
+            if text := found(parameter, index, chosen, among):
+                return text
+    return _both(tables, chosen)
+
+
+def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+    """``where `file` is 'A' or 'B'``: few values of an argument that the wrong calls have, and no other."""
+    values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
+    if not all((type(v) is str and len(v) <= 30) or (type(v) is int and abs(v) < 1000) for _, v in values):
+        return ""
+    wrong = list(dict.fromkeys(v for is_wrong, v in values if is_wrong))
+    if len(values) > 3 and len(chosen) < 2 and isinstance(wrong[0], int) and wrong[0] not in (0, 1, -1):
+        return ""  # any number may be the one by chance
+    if len(wrong) > 3 or any(v in wrong for is_wrong, v in values if not is_wrong):
+        return ""
+    return f"where `{parameter}` is {one_of(wrong)}"
+
+
+def _both(tables: dict[int, dict[str, bool]], chosen: set[int]) -> str:
+    """Two properties that only the wrong calls have together, where there are at least two of these."""
+    if len(chosen) < 2:
+        return ""
+    names = dict.fromkeys(name for table in tables.values() for name in table)
+    have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
+    wide = [name for name in names if chosen < have[name]]
+    for one in wide:
+        for two in wide:
+            if " is '" in one and one != two and have[one] & have[two] == chosen:
+                return f"{one} and {two.removeprefix('where ')}"
+    return ""
+
+
+def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
+    """``; of the inputs tried, only those where … are wrong``: a property of these calls and few others, or ""."""
+    chosen = {call.number for call in wrong}
+    found = []
+    for name, true in _of_lesson(facts, among).items():
+        if chosen < true and len(true) < len(among) and len(chosen) >= MOSTLY * len(true):
+            found.append((len(true), name))
+    if not found:
+        return ""
+    n, name = min(found)
+    more = n - len(chosen)
+    others = f"{more} more such input{'s are' if more > 1 else ' is'} right"
+    return f"; {tried}, only those {name} are wrong ({others})"
+
+
+def _of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
+    """The properties that the lesson names, and the calls that have them."""
+    found: dict[str, set[int]] = {}
+    for call in among:
+        for words, holds in _traits(facts.spec, call.number).items():
+            found.setdefault(f"where {words}", set()).update([call.number] if holds else [])
+    return found
+
+
+@functools.lru_cache(maxsize=4096)
+def _traits(spec: Exercise, number: int) -> Mapping[str, bool]:
+    """What the lesson says of a case, computed once: a report asks several times."""
+    return spec.traits(*copy.deepcopy(cases_of(spec)[number])) if spec.traits else {}
+
+
+def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
+    """``where a is so, or where b is so``: properties of the lesson that together have exactly these calls."""
+    inside = [(name, true) for name, true in _of_lesson(facts, among).items() if true and true <= chosen]
+    names: list[str] = []
+    left = set(chosen)
+    while left and len(names) < LARGEST_UNION:
+        best = max(inside, key=lambda pair: len(pair[1] & left), default=None)
+        if not best or not best[1] & left:
+            return ""
+        names.append(best[0] if not names else best[0].removeprefix("where "))
+        left -= best[1]
+    return ", or ".join(names) if not left else ""
+
+
+def _properties(facts: Facts, call: Call) -> Iterator[tuple[str, bool]]:
+    """Properties of one case: (the words for it, whether it has it)."""
+    for words, holds in _traits(facts.spec, call.number).items():
+        yield f"where {words}", holds
+    for field in getattr(call.expected.result, "_fields", ()):
+        part = getattr(call.expected.result, field)
+        if isinstance(part, int | float | np.number):
+            yield f"where the right {field} is 0", not part
+        elif isinstance(part, np.ndarray) and part.dtype.kind == "f":
+            yield f"where the right {field} has a 0", not part.all()
+    yield from _of_quantities(quantities_of(facts, call.case))
+    for name, value in zip(facts.names, call.case):
+        yield from _of_value(f"`{name}`", value)
+    yield from _of_expected(call.expected.result)
+
+
+def _of_quantities(quantities: dict[str, Any]) -> Iterator[tuple[str, bool]]:
+    """Properties of the quantities that a lesson names; one that is True or False is a property itself."""
+    for words, value in quantities.items():
+        if isinstance(value, bool):
+            yield f"where {words}", value
+    numbers = {words: q for words, q in quantities.items() if isinstance(q, int) and not isinstance(q, bool)}
+    for words, q in numbers.items():
+        yield f"where {words} is 0", q == 0
+        yield f"where {words} is not 0", q != 0
+        yield f"where {words} is 1", q == 1
+        yield f"where {words} is more than 1", q > 1
+        if q == int(q):
+            yield f"where {words} is odd", q % 2 == 1
+
+
+def _of_expected(value: Any) -> Iterator[tuple[str, bool]]:
+    if isinstance(value, bool):
+        yield "where the answer is True", value
+        yield "where the answer is False", not value
+    elif isinstance(value, str) and 0 < len(value) <= 20:
+        yield f"where {value!r} is right", True
+    elif isinstance(value, list | tuple | dict | str | bytes):
+        yield "where the right result is empty", len(value) == 0
+    elif isinstance(value, int | float | np.number):
+        number = float(value)
+        yield "where the right result is 0", number == 0
+        yield "where the right result is negative", number < 0
+        yield "where the right result is NaN", math.isnan(number)
+        yield "where the right result is infinite", math.isinf(number)
+        for power in POWERS:
+            yield f"where the right result is 2**{power} or more", number >= 2**power
+
+
+def _of_value(name: str, value: Any) -> Iterator[tuple[str, bool]]:
+    """Properties of one argument, the simplest first."""
+    if value is None:
+        yield f"where {name} is None", True
+        return
+    if is_torch(value):
+        value = numpy_of(value)
+    if isinstance(value, bool):
+        yield f"where {name} is {value}", True
+    elif isinstance(value, np.ndarray):
+        yield from _of_array(name, value)
+    elif isinstance(value, bytes | bytearray):
+        yield f"where {name} is empty", len(value) == 0
+        yield f"where {name} ends with a newline", bytes(value[-1:]) == b"\n"
+        yield f"where {name} has bytes of 128 or more", any(b > 127 for b in value)
+    elif isinstance(value, str):
+        yield f"where {name} is empty", value == ""
+        yield f"where {name} has letters outside ASCII", not value.isascii()
+        yield f"where {name} has white space at an end", value != value.strip()
+        yield f"where {name} has a newline", "\n" in value
+        if 0 < len(value) <= 30 and value.isprintable():
+            yield f"where {name} is {value!r}", True
+        yield f"where {name} has capital letters", value != value.lower()
+    elif isinstance(value, int | float | np.number):
+        yield from _of_number(name, float(value))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from _of_list(name, list(value))
+    elif isinstance(value, dict):
+        yield from _of_list(f"the keys of {name}", list(value), name)
+        yield f"where {name} has more than one key", len(value) > 1
+        yield from _of_items(name, list(value.values()))
+
+
+def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
+    """Properties of a dict's values: tuples of different lengths, words, equal ones, numbers that are 0."""
+    if all(isinstance(value, tuple) for value in values):
+        for length, words in ((0, "()"), (1, "a tuple of one"), (2, "a tuple of two"), (3, "a tuple of three")):
+            yield f"where a value of {name} is {words}", any(len(value) == length for value in values)
+            if length:
+                yield f"where no value of {name} is {words}", all(len(value) != length for value in values)
+        yield f"where a tuple in {name} has a 0", any(0 in value for value in values)
+    elif all(isinstance(value, str) and len(value) <= 30 for value in values):
+        for value in dict.fromkeys(values):
+            yield f"where a value of {name} is {value!r}", True
+        yield f"where a value of {name} is empty", "" in values
+    elif all(isinstance(value, int | float) for value in values) and values:
+        yield f"where a value of {name} is 0", 0 in values
+        yield f"where a value of {name} is NaN", any(math.isnan(value) for value in values)
+        yield f"where two values of {name} are equal", len(set(values)) < len(values)
+        yield f"where the largest value of {name} is there twice", values.count(max(values)) > 1
+        yield f"where the first value of {name} is not the largest", values[0] != max(values)
+        yield f"where the last value of {name} is not the largest", values[-1] != max(values)
+
+
+def _of_number(name: str, value: float) -> Iterator[tuple[str, bool]]:
+    yield f"where {name} is 0", value == 0
+    yield f"where {name} is negative", value < 0
+    yield f"where {name} is 1", value == 1
+    yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
+    if math.isfinite(value):
+        for power in POWERS:
+            yield f"where {name} is 2**{power} or more", value >= 2**power
+
+
+def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
+    yield f"where {name} is empty", value.size == 0
+    yield f"where {name} has no axes", value.ndim == 0
+    for axes in (1, 2, 3):
+        yield f"where {name} has {axes} {'axis' if axes == 1 else 'axes'}", value.ndim == axes
+    if value.dtype.kind in "iuf" and not value.size:
+        yield f"where {name} has no negative values", True
+        yield f"where {name} has no positive values", True
+        yield f"where {name} is all zeros", True
+        return
+    yield f"where {name} has values", value.size > 0
+    yield f"where {name} is {value.dtype}", True
+    if value.dtype.kind not in "iuf" or not value.size:
+        return
+    with np.errstate(all="ignore"):
+        finite = np.isfinite(value.astype(float))
+        yield f"where {name} has NaN", bool(np.isnan(value.astype(float)).any())
+        yield f"where {name} has NaN or infinite values", not finite.all()
+        yield f"where {name} is all zeros", not value.any()
+        yield f"where {name} has a 0", not value.all()
+        yield f"where {name} has negative values", bool((value < 0).any())
+        yield f"where {name} has no negative values", not (value < 0).any()
+        yield f"where {name} has no positive values", not (value > 0).any()
+        if value.ndim == 2:
+            yield f"where {name} has a row of zeros", bool((~value.any(axis=1)).any())
+            yield f"where {name} has a column of zeros", bool((~value.any(axis=0)).any())
+        size = np.abs(value.astype(float))
+        yield (
+            f"where the value of {name} farthest from 0 is negative",
+            bool(value.reshape(-1)[int(np.argmax(size))] < 0),
+        )
+        if value.dtype.kind == "f":
+            yield f"where {name} has values above 65504", bool((size > 65504).any())
+            yield f"where {name} has values other than 0 below 2**-14", bool(((size > 0) & (size < 2.0**-14)).any())
+            yield f"where {name} has -0.0", bool((np.signbit(value) & (value == 0)).any())
+    yield f"where {name} is not contiguous", not value.flags.c_contiguous
+
+
+def _of_list(name: str, value: list[Any], owner: str = "") -> Iterator[tuple[str, bool]]:
+    owner = owner or name
+    yield f"where {owner} is empty", not value
+    if owner == name:
+        for length in (1, 2):
+            yield f"where {owner} has more than {length} item{'s' * (length > 1)}", len(value) > length
+    texts = [repr(item) for item in value]
+    yield f"where {owner} has duplicates", len(set(texts)) < len(texts)
+    if all(isinstance(item, str) for item in value):
+        yield f"where {name} have letters outside ASCII", not "".join(value).isascii()
+        yield f"where a text in {name} is empty", "" in value
+
+
+def _range(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+    """``where `data` has 15 bytes or fewer``: a length of bytes that parts the wrong calls from the others."""
+    values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
+    if not all(isinstance(v, bytes) for _, v in values):
+        return ""
+    wrong, right = ([len(v) for is_wrong, v in values if is_wrong == side] for side in (True, False))
+    if len(wrong) < 2 or not right:
+        return ""  # one of them may be the shortest by chance
+    if max(wrong) < min(right):
+        return f"where `{parameter}` has {max(wrong)} bytes or fewer"
+    if min(wrong) > max(right):
+        return f"where `{parameter}` has {min(wrong)} bytes or more"
+    return ""
+
+
+def _border(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+    """``where `steps` is 2 or more``: two neighbouring integers between which wrong and right calls part."""
+    values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
+    if not all(isinstance(v, int) and not isinstance(v, bool) for _, v in values):
+        return ""
+    wrong, right = ([v for is_wrong, v in values if is_wrong == side] for side in (True, False))
+    if wrong and right and min(wrong) == max(right) + 1:
+        return f"where `{parameter}` is {min(wrong)} or more"
+    if wrong and right and max(wrong) == min(right) - 1:
+        return f"where `{parameter}` is {max(wrong)} or less"
+    return ""

@@ -1,0 +1,265 @@
+"""What a function did with bad input, and what its errors on good input say in plain words."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from ..attempt import is_own, outcomes_of
+from ..compare import short
+from ..limit import TooSlow
+from ..spec import Finding
+from ..verdict import Call, Facts, asked_errors, named
+from .seen import Seen, some
+
+PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, what to do
+    (
+        r"NameError: name '(\w+)' is not defined",
+        "the name `{0}` is not defined",
+        "Run the cells above, or look for a misspelled name.",
+    ),
+    (
+        r"UnboundLocalError: .*'(\w+)'",
+        "`{0}` is used before it has a value",
+        "Give it a value before the loop or the `if`.",
+    ),
+    (r"ZeroDivisionError", "a number is divided by 0", "Treat a divisor of 0 apart."),
+    (r"IndexError: (.*)", "an index is too large: {0}", "Compare the index with the length first."),
+    (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
+    (
+        r"struct.error: unpack.* requires a buffer of (?:at least )?(\d+) bytes",
+        "`struct` needs {0} bytes, and there are fewer or more",
+        "Compare the length first, or cut the bytes.",
+    ),
+    (
+        r"struct.error: (.*)",
+        "`struct` refuses a number: {0}",
+        "Compare the format letters with the numbers: `B` u8, `H` u16, `I` u32, `Q` u64.",
+    ),
+    (r"TypeError: can only concatenate (.*)", "`+` joins two things of one type only: {0}", "Convert one of them."),
+    (r"TypeError: can't concat (.*)", "`+` joins two things of one type only: {0}", "Convert one of them."),
+    (
+        r"TypeError: a bytes-like object is required, not '(\w+)'",
+        "bytes are needed, and a {0} is given",
+        "Use `.encode()` for text and `.to_bytes` for a number.",
+    ),
+    (
+        r"TypeError: sequence item \d+: expected (.*), (\w+) found",
+        "`join` needs items of type {0}, and there is one of type {1}",
+        "Convert each item.",
+    ),
+    (
+        r"TypeError: .*unsupported operand type\(s\) for (.*)",
+        "an operation does not fit its values: {0}",
+        "Look at the type of each of them.",
+    ),
+    (r"TypeError: '(\w+)' object is not (\w+)", "a value of type {0} is not {1}", "Print `type(...)` of it."),
+    (r"TypeError: (.*)", "a type does not fit: {0}", "Print the types of the values in this line."),
+    (
+        r"AttributeError: '?([\w.]+)'? object has no attribute '(\w+)'",
+        "a {0} has no `{1}`",
+        "Look at the type of the value, and at the spelling.",
+    ),
+    (r"AttributeError: (.*)", "{0}", "Look at the spelling."),
+    (
+        r"ValueError: operands could not be broadcast together with shapes (.*)",
+        "the shapes {0} do not fit each other",
+        "Print both shapes; `[:, None]` adds an axis.",
+    ),
+    (
+        r"ValueError: cannot reshape array of size (\d+) into shape (.*)",
+        "{0} values do not fit into the shape {1}",
+        "Multiply the lengths of the new shape.",
+    ),
+    (
+        r"ValueError: not enough values to unpack (.*)",
+        "too few values for the names on the left of `=`: {0}",
+        "Print what stands on the right.",
+    ),
+    (
+        r"ValueError: too many values to unpack (.*)",
+        "too many values for the names on the left of `=`: {0}",
+        "Print what stands on the right.",
+    ),
+    (
+        r"ValueError: bytes must be in range\(0, 256\)",
+        "one byte holds 0 to 255, and a larger number is given",
+        "Use `.to_bytes` or `struct.pack`.",
+    ),
+    (
+        r"ValueError: The truth value of an array",
+        "an `if`, `and`, `or` or `max` got a whole array",
+        "Use `np.where`, `.any()`, `.all()` or `np.maximum`.",
+    ),
+    (
+        r"OverflowError: (.*)",
+        "a number does not fit: {0}",
+        "Count how many bytes the number needs, and whether it can be negative.",
+    ),
+    (r"UnicodeDecodeError: (.*)", "these bytes are no text: {0}", "Catch it, or do not decode bytes that are no text."),
+    (r"UnicodeEncodeError: (.*)", "this text does not fit the encoding: {0}", 'Use `.encode("utf-8")`.'),
+    (
+        r"RecursionError",
+        "the function calls itself without an end",
+        "A function that calls itself must stop somewhere.",
+    ),
+    (
+        r"MemoryError|.*can't allocate memory",
+        "the call asks for more memory than a gigabyte",
+        "`bytes(n)` makes n zero bytes; use `to_bytes`, or check a count before you allocate.",
+    ),
+    (r"ModuleNotFoundError: (.*)", "{0}", "Use what the notebook imports."),
+    (r"AssertionError", "an `assert` fails", "Look at what it demands."),
+    (r"NotImplementedError", "`raise NotImplementedError` is still there for this input", "Write this branch as well."),
+    (r"StopIteration", "`next` finds nothing more", "Give `next` a default value."),
+)
+
+
+def of_good_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, int]:
+    """Good input on which the function raised or did not end."""
+    error, count = _commonest(calls)
+    name = _name(error)
+    if isinstance(error, TooSlow):
+        return Seen("no end", "one call did not end", "Look for a `while` whose condition stays true.", plain=True), 1
+    if isinstance(error, Finding):
+        return _of_findings([call.outcome.error for call in calls if isinstance(call.outcome.error, Finding)])
+    if isinstance(calls[0].expected.result, bool):
+        text = f"the function raises {name}; the answer here is True or False"
+        return Seen("an error in place of an answer", text, "Return False where it is not so.", plain=True), len(calls)
+    if is_own(error) and not isinstance(error, AssertionError | NotImplementedError):
+        alike = {short_error(other) for other in _of_kind(calls, name)}
+        text = f"the function refuses good input, with {name if len(alike) > 1 else short_error(error)}"
+        return Seen("good input refused", text, "Look at the condition before this `raise`."), count
+    return Seen(f"{name} raised", f"Python raises {name}: {_words(calls, error)}", explained(error)[1]), count
+
+
+def _of_findings(findings: Sequence[Finding]) -> tuple[Seen, int]:
+    """What was found in place of a result, and how often; up to five things, if they differ."""
+    whats = Counter(finding.what for finding in findings)
+    if len(whats) == 1:
+        gots = list(dict.fromkeys(finding.got for finding in findings))
+        found = "; ".join(gots[:3]) + ("; and others" if len(gots) > 3 else "")
+        return Seen(findings[0].what, f"{findings[0].what}; found: {found}", ""), len(findings)
+    more = f", and {len(whats) - 5} more" if len(whats) > 5 else ""
+    return Seen(f"{len(whats)} things found", "; ".join(list(whats)[:5]) + more, ""), len(findings)
+
+
+def explained(error: BaseException) -> tuple[str, str]:
+    """An error in plain words, and what to do about it."""
+    message = named(error).split("\n")[0][:200]
+    for pattern, words, cure in PLAIN:
+        if found := re.match(pattern, message):
+            return words.format(*found.groups()), cure
+    return message.partition(": ")[2] or message, "Read the last line of the traceback."
+
+
+def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, int]:
+    """Bad input that was accepted, or refused with an error that nobody asked for."""
+    bad = sum(call.refusal for call in facts.calls)
+    returned = [call for call in calls if isinstance(call.outcome.result, BaseException)]
+    if returned:
+        return Seen(
+            "an error returned",
+            "you return the error object; only `raise` raises it",
+            "Write `raise` in place of `return`.",
+            plain=True,
+        ), len(returned)
+    accepted = [call for call in calls if call.outcome.error is None]
+    raised = [call for call in calls if call.outcome.error is not None]
+    wanted = calls[0].expected.error
+    assert wanted is not None
+    asked = asked_errors(facts.spec, wanted)[-1].__name__
+    if len(accepted) >= len(raised):
+        came = _what_came(facts, accepted)
+        if len(accepted) == bad and bad > 1:
+            text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
+            return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), len(accepted)
+        which = some(len(accepted), bad, "inputs")
+        text = f"bad input is accepted: {came} {which} that must raise {asked}{_reasons(facts, accepted)}"
+        return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), len(accepted)
+    error, count = _commonest(raised)
+    name = _name(error)
+    if isinstance(error, AssertionError):
+        text = f"an `assert` refuses bad input, and {asked} is asked for"
+        return Seen(
+            "assert in place of raise", text, f"Write `if …: raise {asked}(...)`: `python -O` leaves assertions out."
+        ), count
+    if isinstance(error, Finding):
+        return Seen(error.what, f"{error.what}; {asked} is asked for"), count
+    if isinstance(error, TooSlow):
+        return Seen(
+            "no end",
+            "one call with bad input did not end",
+            "Look for a `while` whose condition stays true.",
+            plain=True,
+        ), 1
+    if is_own(error):
+        text = f"bad input is refused with {name}, and {asked} is asked for"
+        return Seen("another error", text, f"Raise {asked}."), count
+    text = f"on bad input an operation fails with {name} ({_words(raised, error)}); {asked} is asked for"
+    return Seen(f"{name} in place of {asked}", text, f"Check first and raise {asked}, or catch {name}."), count
+
+
+def _of_kind(calls: Sequence[Call], name: str) -> list[BaseException]:
+    """The errors of one kind that these calls raised."""
+    return [
+        call.outcome.error for call in calls if call.outcome.error is not None and _name(call.outcome.error) == name
+    ]
+
+
+def _words(calls: Sequence[Call], error: BaseException) -> str:
+    """An error in plain words; an example, if others of its kind say something else."""
+    words, _ = explained(error)
+    others = {explained(other)[0] for other in _of_kind(calls, _name(error))}
+    return f"for example, {words}" if len(others) > 1 else words
+
+
+def _commonest(calls: Sequence[Call]) -> tuple[BaseException, int]:
+    """The first error of the kind that most of these calls raised, and how many did. Each of them raised one."""
+    errors = [call.outcome.error for call in calls if call.outcome.error is not None]
+    name, count = Counter(map(_name, errors)).most_common(1)[0]
+    return next(error for error in errors if _name(error) == name), count
+
+
+def _what_came(facts: Facts, calls: Sequence[Call]) -> str:
+    if facts.spec.observe:  # what was observed need not be what was returned
+        return "the call ends without an error"
+    results = {short(call.outcome.result, 60) for call in calls}
+    text = results.pop() if len(results) == 1 else ""
+    return f"the function returns {text}" if 0 < len(text) <= 60 else "the function returns a result"
+
+
+def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
+    """What the solution says about this bad input, if its words are few: ``; the solution says "too short" of it``."""
+    every = {call.number: _said(facts, call) for call in facts.calls if call.refusal}
+    kinds = {number: re.sub(r"'[^']*'|-?\b\d+\b", "…", text) for number, text in every.items()}
+    said = Counter(kinds[call.number] for call in calls)
+    if "" in said or not 1 <= len(said) <= 2 or len(set(kinds.values())) < 2:
+        return ""
+    words = []
+    for kind, n in said.items():
+        texts = {text for number, text in every.items() if kinds[number] == kind}
+        alike = list(kinds.values()).count(kind)
+        shown = texts.pop() if len(texts) == 1 else kind
+        words.append(f'"{shown}"{"" if n == alike else f" ({n} of {alike} such inputs)"}')
+    return f"; the solution refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
+
+
+def _said(facts: Facts, call: Call) -> str:
+    """The message of the solution on a case, if it is a short one of its own."""
+    error = outcomes_of(facts.spec, facts.spec.reference)[call.number].error
+    if error is None or not is_own(error) or isinstance(error, Finding):
+        return ""
+    message = str(error).split("\n")[0]
+    return message if len(message) <= 80 else ""
+
+
+def short_error(error: BaseException) -> str:
+    """An error on one line, cut after 120 characters."""
+    text = named(error).split("\n")[0]
+    return text if len(text) <= 120 else text[:119] + "…"
+
+
+def _name(error: BaseException) -> str:
+    return named(error).split(":")[0]

@@ -1,0 +1,183 @@
+"""How wrong bytes differ from the right ones, field by field: another width, another place, a number that is off."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise, permutations
+from typing import Any
+
+from ..compare import Fields
+from .seen import Seen
+
+MOST = 6  # fields whose orders are all tried
+LONGEST = 100_000  # bytes; longer results are left alone
+Unit = tuple[str, int, int, int]  # name, first byte, byte after the last, how many numbers
+
+
+def of_fields(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
+    """What is true of wrong bytes whose right ones have these fields."""
+    if not isinstance(expected, bytes) or not isinstance(got, bytes) or expected == got or len(expected) > LONGEST:
+        return
+    yield from _of_digits(expected, got)
+    yield from _of_signs(expected, got)
+    units = _units(fields or [], len(expected))
+    if len(units) < 2:
+        return
+    for unit in units:
+        yield from _of_unit(expected, got, unit)
+    yield from _of_widths(expected, got, units)
+    if len(expected) == len(got):
+        yield from _of_order(expected, got, units)
+
+
+def _units(fields: Fields, size: int) -> list[Unit]:
+    """The fields, those of one list together; nothing if there are gaps."""
+    units: list[Unit] = []
+    for name, a, b in fields:
+        name = re.sub(r"\[\d+\]$", "", name)
+        if units and units[-1][0] == name and units[-1][2] == a:
+            _, first, _, n = units.pop()
+            units.append((name, first, min(b, size), n + 1))
+        elif a < size:
+            units.append((name, a, min(b, size), 1))
+    whole = all(one[2] == two[1] for one, two in pairwise(units))
+    return units if units and whole and units[0][1] == 0 and units[-1][2] == size else []
+
+
+def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
+    """Everything before and after this field is right."""
+    name, a, b, n = unit
+    head, tail = expected[:a], expected[b:]
+    if len(got) < len(head) + len(tail) or not got.startswith(head) or not got.endswith(tail):
+        return
+    right, found = expected[a:b], got[a : len(got) - len(tail)]
+    if right == found:
+        return
+    only = f"only the field {name} is wrong"
+    if len(found) == len(right):
+        if n == 1 and len(right) <= 8:
+            off = int.from_bytes(found, "little") - int.from_bytes(right, "little")
+            way = "large" if off > 0 else "small"
+            yield Seen("a wrong number", f"{only}: its number is too {way} by {abs(off)}", "", 10)
+            shown = int.from_bytes(found, "little")
+            yield Seen("a wrong number", f"{only}: its number is always {shown}", "", 13, weak=True)
+        return
+    if not found:
+        yield Seen(f"{name} is missing", f"the field {name} is missing, and the rest is right", "Write it as well.", 7)
+        return
+    width = (b - a) // n
+    each = "each of its numbers" if n > 1 else "it"
+    if len(found) in (n, 2 * n, 3 * n, 4 * n, 8 * n) and _numbers(right, n, "little") == _numbers(found, n, "little"):
+        said = f"{only}: {each} takes {_bytes(len(found) // n)} in place of {width}"
+        yield Seen("another width", said, "Look at the letter or the number of bytes.", 8)
+        if n > 1 or "[" in name:
+            return
+        yield Seen("another width", f"{only}: its numbers take {len(found) // n} bytes each", "", 9)
+    elif len(found) > len(right) and found.startswith(right):
+        extra = found[len(right) :]
+        if len(extra) <= 4:
+            yield Seen("bytes too many", f"{only}: after it come the bytes {extra.hex(' ')}, and must not", "", 13.5)
+        yield Seen("bytes too many", f"{only}: after it come bytes that do not belong there", "", 15)
+    elif len(found) > len(right) and found.endswith(right):
+        extra = found[: len(found) - len(right)]
+        if len(extra) <= 4:
+            yield Seen("bytes too many", f"{only}: before it come the bytes {extra.hex(' ')}, and must not", "", 13.5)
+        yield Seen("bytes too many", f"{only}: before it come bytes that do not belong there", "", 15)
+    many = "many" if len(found) > len(right) else "few"
+    yield Seen(f"the field {name}", f"{only}: it has too {many} bytes", "Work this field by hand.", 16)
+
+
+def _numbers(data: bytes, n: int, order: Any) -> list[int]:
+    width = len(data) // n
+    return [int.from_bytes(data[i * width : (i + 1) * width], order) for i in range(n)]
+
+
+def _bytes(n: int) -> str:
+    return f"{n} byte{'s' * (n > 1)}"
+
+
+def _of_widths(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
+    """All numbers with twice or half the bytes; one number among several with another width than its like."""
+    for factor, words in ((2, "twice"), (4, "four times"), (0.5, "half")):
+        if len(got) != len(expected) * factor or any(((b - a) / n * factor) % 1 for _, a, b, n in units):
+            continue
+        mine: list[int] = []
+        for _, a, b, n in units:
+            mine += _numbers(got[int(a * factor) : int(b * factor)], n, "little")
+        right = [x for _, a, b, n in units for x in _numbers(expected[a:b], n, "little")]
+        if mine == right:
+            yield Seen("another width", f"every field takes {words} its bytes, and its number is right", "", 8)
+
+
+def _of_order(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
+    """The right fields, in another order."""
+    parts = [(name, expected[a:b]) for name, a, b, _ in units]
+    if sorted(b"".join(part for _, part in parts)) != sorted(got):
+        return  # no order of the fields has these bytes
+    for i, (name, _) in enumerate(parts):
+        rest = parts[:i] + parts[i + 1 :]
+        for j in range(len(rest) + 1):
+            moved = [*rest[:j], parts[i], *rest[j:]]
+            if j != i and b"".join(part for _, part in moved) == got:
+                place = f"after {rest[j - 1][0]}" if j else "at the beginning"
+                yield Seen("a field in another place", f"all fields are right, but {name} comes {place}", "", 9)
+    for i in range(len(parts)):
+        for j in range(i + 1, len(parts)):
+            moved = list(parts)
+            moved[i], moved[j] = moved[j], moved[i]
+            if b"".join(part for _, part in moved) == got:
+                yield Seen("fields exchanged", f"the fields {parts[i][0]} and {parts[j][0]} are exchanged", "", 7)
+    if len(parts) <= MOST:
+        for order in permutations(parts):
+            if b"".join(part for _, part in order) == got:
+                listed = ", ".join(name for name, _ in order)
+                yield Seen("fields in another order", f"the fields are there in the order {listed}", "", 10)
+
+
+def _of_digits(expected: bytes, got: bytes) -> Iterator[Seen]:
+    """Bytes that are written as digits."""
+    if len(got) >= 2 * len(expected) > 2 and re.fullmatch(rb"[0-9a-fA-F\s]+", got):
+        text = "the result is text: hexadecimal digits, two characters for each byte"
+        yield Seen("written as text", text, "Return the bytes themselves, with `struct.pack`.", 8)
+    elif len(got) > 1 and len(expected) > 3 and re.fullmatch(rb"[0-9 ,\[\]()]+", got):
+        yield Seen("written as text", "the result is text: numbers in decimal digits", "Return bytes.", 8)
+
+
+def _of_signs(expected: bytes, got: bytes) -> Iterator[Seen]:
+    """One sign that is written in another way wherever it stands."""
+    try:
+        e, g = expected.decode("utf-8"), got.decode("utf-8")
+    except UnicodeDecodeError:
+        return
+    if not e or sum(x.isprintable() for x in e) < 0.8 * len(e):
+        return
+    yield from of_replaced(e, g)
+    if e.casefold() == g.casefold():
+        yield Seen("capitals", "capital and small letters differ, and nothing else", "Keep the letters as they are.", 7)
+
+
+def of_replaced(e: str, g: str) -> Iterator[Seen]:
+    """``each '=' is written as ' = '``: a sign of a text that is replaced or missing in every place."""
+    for sign in dict.fromkeys(x for x in e if not x.isalnum()):
+        parts = e.split(sign)
+        room = len(g) - sum(map(len, parts))
+        if room < 0 or room % (len(parts) - 1):
+            continue
+        size = room // (len(parts) - 1)
+        start = len(parts[0])
+        other = g[start : start + size]
+        if other != sign and size <= 8 and other.join(parts) == g:
+            said = f"each {sign!r} is written as {other!r}" if other else f"each {sign!r} is missing"
+            yield Seen("another sign", said, "Look at the text between the parts.", 9)
+    lines, found = e.split("\n"), g.split("\n")
+    if len(lines) != len(found):
+        return
+    for sign in dict.fromkeys(x for x in e if not x.isalnum() and x != "\n"):
+        pairs = [(one.partition(sign), two) for one, two in zip(lines, found) if sign in one]
+        others = {two[len(one[0]) : len(two) - len(one[2])] for one, two in pairs}
+        same = all(two.startswith(one[0]) and two.endswith(one[2]) for one, two in pairs)
+        rest = all(one == two for one, two in zip(lines, found) if sign not in one)
+        if len(others) == 1 and same and rest and len(other := others.pop()) <= 8 and other != sign:
+            said = f"the first {sign!r} of each line is written as {other!r}"
+            yield Seen("another sign", said, "Look at the text between the parts.", 9.5)

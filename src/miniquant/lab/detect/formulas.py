@@ -1,0 +1,171 @@
+"""Whether a wrong number is a simple formula: of the right one, of the arguments, of quantities that a lesson names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import combinations, permutations
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import is_torch
+from ..verdict import Call, Facts
+from .seen import Seen, number
+
+MULTIPLES = (1, 2, 3, 4, 8, 16, 32, 100, 0.5, 0.25, 0.125)
+OFFSETS = (*range(1, 17), 24, 28, 32, 48, 64, 0.5, 0.25, 0.125, 1.5, 2.5, 3.5)
+TERMS = (1, 2, 3, 4, 6, 8, 12, 16, 0.5, -1, -2, -3, -4, -6, -8, -12, -16, -0.5)
+PADDED = (2, 4, 8, 16, 32, 64, 128, 256)
+MOST = 20  # quantities; more of them would fit by chance
+
+
+def quantities_of(facts: Facts, case: tuple[Any, ...]) -> dict[str, Any]:
+    """What the lesson names for a case, by the words for it; nothing where it cannot be computed."""
+    try:
+        return facts.spec.quantities(*case) if facts.spec.quantities else {}
+    except Exception:
+        return {}
+
+
+def numbers_of(facts: Facts, call: Call, key: Any = None) -> dict[str, float]:
+    """Numbers that a result may be made of: those of the lesson, or their values at a key, and the arguments'."""
+    found: dict[str, float] = {}
+    for words, value in quantities_of(facts, call.case).items():
+        value = value.get(key) if isinstance(value, dict) else value
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            found[words] = float(value)
+    for name, value in zip(facts.names, call.case):
+        if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+            found.setdefault(f"`{name}`", float(value))
+        elif isinstance(value, dict | list) and not facts.spec.quantities:
+            found[f"`len({name})`"] = float(len(value))
+            numbers = [x for x in (value.values() if isinstance(value, dict) else value)]
+            if numbers and all(type(x) in (int, float) for x in numbers):
+                found |= {f"the sum of `{name}`": float(sum(numbers)), f"the largest of `{name}`": float(max(numbers))}
+    return {words: value for words, value in list(found.items())[:MOST] if math.isfinite(value)}
+
+
+def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterator[Seen]:
+    """Every formula of few terms that gives the wrong number and not the right one."""
+    e, g = scalar(expected), scalar(got)
+    whole = type(expected) is int and isinstance(got, int | np.integer)
+    if e is None or g is None or (_close(e, g) and not whole):
+        return
+    off = float(int(got) - expected) if whole else g - e  # large offsets are compared exactly
+    yield from _of_the_right(e, g)
+    known = {words: value for words, value in quantities.items() if value}
+    cure = "Compare it with what the docstring asks for."
+    for words, q in known.items():
+        for c in MULTIPLES:
+            if _close(g, c * q):
+                yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=True, whole=True)
+        yield from _off(off, words, q)
+        if e and q != 1 and (_close(g, e * q) or _close(g, e / q)):
+            side = "large" if abs(g) > abs(e) else "small"
+            text = f"the result is too {side} by a factor that is {words}"
+            yield Seen("a factor", text, "Look for a factor that is missing or used twice.", 20, weak=True, whole=True)
+    for (one, p), (two, q) in permutations(known.items(), 2):
+        for c in MULTIPLES:
+            if _close(g, c * p / q):
+                text = f"the result is {_times(c, one)}, divided by {two}"
+                yield Seen("another quotient", text, cure, 27, needs=3, whole=True)
+        if e and _close(g * q, e * p):
+            text = f"the result is the right one times {one}, divided by {two}"
+            yield Seen("another quotient", text, cure, 28, needs=3, whole=True)
+        if _close(g, p - q):
+            text = f"the result is {one} less {two}"
+            yield Seen("another difference", text, cure, 27, needs=3, whole=True)
+    for (one, p), (two, q) in combinations(known.items(), 2):
+        if _close(g, p + q):
+            text = f"the result is the sum of {one} and {two}"
+            yield Seen("another sum", text, cure, 27, needs=3, whole=True)
+        if _close(g, p * q):
+            text = f"the result is the product of {one} and {two}"
+            yield Seen("another product", text, cure, 27, needs=3, whole=True)
+    for (one, p), (two, q) in permutations(quantities.items(), 2):
+        if q and p != 1 and _close(off, (p - 1) * q):
+            text = f"the result is the right one and {two}, times {one} less 1"
+            yield Seen("added too often", text, "Look at what is added in a loop.", 28, needs=3, whole=True)
+    yield from _off_by_two(off, quantities)
+
+
+def of_words(quantities: dict[str, Any], key: Any, expected: Any, got: Any) -> Iterator[Seen]:
+    """A text that differs from the right one, which the lesson names."""
+    if isinstance(got, str) and isinstance(expected, str):
+        for place, (words, value) in enumerate(quantities.items()):
+            value = value.get(key) if isinstance(value, dict) else value
+            if isinstance(value, str) and value == got != expected:
+                text = f"the result is {words}"
+                yield Seen("another one", text, "", 20 + place / 100, weak=True, whole=True)
+
+
+def scalar(value: Any) -> float | None:
+    """A number that is finite, as a float."""
+    if is_torch(value) and value.numel() == 1:
+        value = value.item()
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _of_the_right(e: float, g: float) -> Iterator[Seen]:
+    """Formulas of the right number alone."""
+    formulas = [("1 less the right one", 1 - e), ("100 less the right one", 100 - e), ("the right one less 1", e - 1)]
+    if e:
+        formulas += [
+            ("100 divided by the right one", 100 / e),
+            ("1 less 1 divided by the right one", 1 - 1 / e),
+            ("100 less 100 divided by the right one", 100 - 100 / e),
+        ]
+    if e > 0 and e != 1:
+        formulas += [("the logarithm to base 2 of the right one", math.log2(e))]
+    for words, value in formulas:
+        if _close(g, value):
+            yield Seen("a formula of the right one", f"the result is {words}", "", 19, weak=True, whole=True)
+    if e == int(e) and g == int(g):
+        for m in PADDED:
+            if g == -(-e // m) * m:
+                text = f"the result is the right one, rounded up to a multiple of {m}"
+                yield Seen("rounded up", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
+            elif g == e // m * m:
+                text = f"the result is the right one, rounded down to a multiple of {m}"
+                yield Seen("rounded down", text, "Nothing is left out here.", 19.5, weak=True, whole=True)
+
+
+def _off(off: float, words: str, q: float) -> Iterator[Seen]:
+    side = "large" if off > 0 else "small"
+    for c in OFFSETS:
+        if _close(abs(off), c * abs(q)):
+            text = f"the result is too {side} by {_times(c, words)}"
+            yield Seen(f"too {side}", text, "Look for what is counted twice or left out.", 21, weak=True, whole=True)
+
+
+def _off_by_two(off: float, quantities: dict[str, float]) -> Iterator[Seen]:
+    """Too much of one quantity and too much, or too little, of another."""
+    for (one, p), (two, q) in combinations(quantities.items(), 2):
+        for c in TERMS:
+            for d in TERMS:
+                if (p or q) and _close(off, c * p + d * q):
+                    if c > 0 and d > 0:
+                        text = f"too large by {_times(c, one)} and {_times(d, two)}"
+                    elif c < 0 and d < 0:
+                        text = f"too small by {_times(-c, one)} and {_times(-d, two)}"
+                    else:
+                        more, less = ((c, one), (-d, two)) if c > 0 else ((d, two), (-c, one))
+                        text = f"too large by {_times(*more)}, and too small by {_times(*less)}"
+                    rank = 29 + (abs(c) + abs(d)) / 100
+                    yield Seen("two terms", f"the result is {text}", "", rank, needs=4, whole=True)
+
+
+def _times(c: float, words: str) -> str:
+    half = {0.5: "half of ", 0.25: "a quarter of ", 0.125: "an eighth of ", 1: "", 2: "twice "}
+    return f"{half[c]}{words}" if c in half else f"{number(c)} times {words}"
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isclose(a, b, rel_tol=1e-6)

@@ -1,0 +1,81 @@
+"""What all results of a function are, and right results are not: numbers of few digits, steps of a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..verdict import Call, Facts
+from .numbers import array_of
+from .seen import Seen
+
+Test = Callable[[np.ndarray], bool]
+SHARE = 0.5  # of the wrong calls whose right results must be otherwise
+
+
+def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """A property of every result on good input that most right results of the wrong calls do not have."""
+    every = [call for call in facts.calls if call.comparable]
+    found = [array_of(call.outcome.result) for call in every if not isinstance(call.outcome.result, bytes)]
+    right = [array_of(call.expected.result) for call in calls]
+    if len(calls) < 3 or len(found) < len(every):
+        return None
+    mine = [_finite(g) for g in found if g is not None and g.dtype.kind in "iuf"]
+    theirs = [_finite(e) for e in right if e is not None and e.dtype.kind in "iuf"]
+    if len(mine) < len(every) or len(theirs) < len(calls):
+        return None
+    floats = any(g.dtype.kind == "f" for g in mine)
+    with np.errstate(all="ignore"):
+        for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
+            if all(test(g) for g in mine) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
+                return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
+    return None
+
+
+def _finite(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x[np.isfinite(x.astype(float))])
+
+
+def _of_any() -> Iterator[tuple[str, Test, float]]:
+    yield "every result is 0", lambda x: not x.any(), 15
+    yield "every value of a result is 0 or 1", lambda x: bool(np.isin(x, (0, 1)).all()), 23
+    yield "no value is negative", lambda x: bool((x >= 0).all()), 33
+    yield "no value is positive", lambda x: bool((x <= 0).all()), 33
+
+
+def _of_floats() -> Iterator[tuple[str, Test, float]]:
+    """Properties, the narrowest first."""
+    yield "every value is a whole number", lambda x: bool((x == np.rint(x)).all()), 24
+    for digits in range(1, 7):
+        yield f"no value has more than {digits} decimal{'s' * (digits > 1)}", _written(f".{digits}f"), 24
+    for digits in range(1, 6):
+        yield f"no value has more than {digits} significant digit{'s' * (digits > 1)}", _written(f".{digits}g"), 24
+    for bits in range(1, 12):
+        yield f"every value is a multiple of 1/{2**bits}", _on_a_grid(bits), 24
+    yield "every value is a float16", lambda x: bool((x.astype("e").astype(float) == x.astype(float)).all()), 24
+    for bits in range(2, 23):
+        yield f"no value has more than {bits} binary digits", _in_binary(bits), 25
+    yield (
+        "no value lies between 0 and 2**-14, where float16 has fewer digits",
+        lambda x: bool(((x == 0) | (np.abs(x) >= 2.0**-14)).all()),
+        25,
+    )
+
+
+def _written(form: str) -> Test:
+    """Whether numbers are those that their texts stand for."""
+
+    def test(x: np.ndarray) -> bool:
+        flat = x.reshape(-1)
+        return x.size < 2000 and all(flat.dtype.type(float(format(float(value), form))) == value for value in flat)
+
+    return test
+
+
+def _on_a_grid(bits: int) -> Test:
+    return lambda x: bool((x.astype(float) * 2**bits % 1 == 0).all())
+
+
+def _in_binary(bits: int) -> Test:
+    return lambda x: bool((np.frexp(x.astype(float))[0] * 2**bits % 1 == 0).all())

@@ -1,0 +1,137 @@
+"""Which line of a student's function runs where the result is wrong, and hardly anywhere else."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import time
+import types
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..attempt import attempt
+from ..limit import TooSlow
+from ..verdict import Call, Facts
+from .seen import Seen
+
+SECONDS = 1.0  # for all calls together
+FEW = 0.4  # a line is telling if at most this share of the right calls runs it
+LONGEST = 60  # characters of a line that is shown
+
+
+@dataclass(frozen=True)
+class Block:
+    """Lines that follow each other and run in the same calls."""
+
+    first: int
+    last: int
+    text: str
+    wrong: int  # how many of the wrong calls run it
+    right: int  # and of the right ones
+
+    @property
+    def named(self) -> str:
+        """``line 3, `x = 1` ``, or ``lines 3 to 5, from `x = 1` on``."""
+        if self.first == self.last:
+            return f"line {self.first}, `{self.text}`,"
+        return f"lines {self.first} to {self.last}, from `{self.text}` on,"
+
+
+def of_lines(facts: Facts) -> Seen | None:
+    """The line that all wrong calls on good input run, and no right one or few; or one that no wrong call runs."""
+    good = [call for call in facts.calls if not call.refusal]
+    wrong, right = [c for c in good if c.problem], [c for c in good if not c.problem]
+    raised = [call for call in wrong if call.outcome.error]  # a traceback has their place
+    if (
+        not wrong
+        or len(raised) * 2 > len(wrong)
+        or len(right) < 2
+        or any(isinstance(call.outcome.error, TooSlow) for call in wrong)
+    ):
+        return None
+    ran = _lines_run(facts, good)
+    if not ran:
+        return None
+    blocks = _blocks(facts, ran, {c.number for c in wrong}, {c.number for c in right})
+    what = "good inputs" if len(good) < len(facts.calls) else "cases"
+    n, m = len(wrong), len(right)
+    for found in (
+        [b for b in blocks if b.wrong == n and b.right == 0],
+        _fewest([b for b in blocks if b.wrong == n and 0 < b.right <= FEW * m]),
+        [b for b in blocks if b.wrong == 0 and b.right == m],
+        _most([b for b in blocks if b.right == 0 and b.wrong >= max(2, n / 2)]),
+    ):
+        if 1 <= len(found) <= 2:
+            names = " and ".join(block.named for block in found).replace(", and", " and")
+            some = found[0]
+            runs = "runs" if len(found) == 1 and some.first == some.last else "run"
+            text = f"{names} {runs} {_count(some.wrong, n, f'wrong {what}')} and {_count(some.right, m, 'right ones')}"
+            return Seen("a place in your code", text[0].upper() + text[1:] + ".", "Work this line by hand.", rank=30)
+    return None
+
+
+def _count(n: int, of: int, what: str) -> str:
+    """``on all 9 wrong cases``, ``on none of the 4 right ones``, ``on 1 of the 4 right ones``."""
+    if of == 1:
+        return f"{'' if n else 'not '}on the one {what[:-1]}"
+    return f"on {'both' if of == 2 else f'all {of}'} {what}" if n == of else f"on {n or 'none'} of the {of} {what}"
+
+
+def _fewest(blocks: list[Block]) -> list[Block]:
+    return [b for b in blocks if b.right == min(x.right for x in blocks)]
+
+
+def _most(blocks: list[Block]) -> list[Block]:
+    return [b for b in blocks if b.wrong == max(x.wrong for x in blocks)]
+
+
+def _lines_run(facts: Facts, calls: Sequence[Call]) -> dict[int, set[int]]:
+    """For each line of the function the calls that run it; nothing if the code cannot be read or takes too long."""
+    function = inspect.unwrap(facts.function)
+    if not isinstance(function, types.FunctionType):
+        return {}
+    home = function.__code__.co_filename
+    ran: dict[int, set[int]] = {}
+    number = 0
+
+    def watch(frame: types.FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename != home:
+            return None
+        if event == "line":
+            ran.setdefault(frame.f_lineno, set()).add(number)
+        return watch
+
+    start, before = time.monotonic(), sys.gettrace()
+    for call in calls:
+        number = call.number
+        sys.settrace(watch)
+        try:
+            outcome = attempt(facts.spec, facts.function, call.case, SECONDS)
+        finally:
+            sys.settrace(before)
+        if isinstance(outcome.error, TooSlow) or time.monotonic() - start > SECONDS:
+            return {}
+    return ran
+
+
+def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[int]) -> list[Block]:
+    """The lines of the function's own text, those that run in the same calls together."""
+    try:
+        lines, first = inspect.getsourcelines(inspect.unwrap(facts.function))
+    except (OSError, TypeError):
+        return []
+    found: list[Block] = []
+    same: set[int] | None = None
+    for number in sorted(n for n in ran if first <= n < first + len(lines)):
+        text = lines[number - first].split("  #")[0].strip().rstrip(":")
+        if same == ran[number]:
+            old = found.pop()
+            found.append(Block(old.first, number, old.text, old.wrong, old.right))
+        elif text and "`" not in text:
+            text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+            found.append(Block(number, number, text, len(ran[number] & wrong), len(ran[number] & right)))
+        else:
+            continue
+        same = ran[number]
+    return found

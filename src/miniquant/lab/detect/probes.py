@@ -1,0 +1,139 @@
+"""Which parts of an argument a wrong function does not look at, and which it must not: seen by changing them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..attempt import attempt
+from ..compare import equal
+from ..verdict import Call, Facts
+from .seen import Seen
+
+CALLS = 24  # in which a part is changed
+TRIES = 12  # changes of a part
+ENOUGH = 4  # of them, in which the change must have counted
+LONGEST = 64  # bytes or bits of an argument that are looked at
+SECONDS = 0.5  # for one call
+MOST = 1500  # calls in all
+
+
+def of_probes(facts: Facts) -> Seen | None:
+    """Parts of an argument that change the right result and not the wrong one, or the other way round."""
+    if not facts.spec.keeps_to_memory:
+        return None
+    calls = sorted((call for call in facts.calls if call.comparable), key=lambda call: call.problem is None)
+    calls = calls[:CALLS]
+    if len(calls) < ENOUGH:
+        return None
+    left = [MOST]
+    idle, extra = [], []
+    for index, name in enumerate(facts.names[: min(len(call.case) for call in calls)]):
+        kind = _kind([call.case[index] for call in calls])
+        if not kind:
+            continue
+        no_effect, too_much = [], []
+        known = 0
+        for place in _places(kind, [call.case[index] for call in calls]):
+            counted, wrongly = _tried(facts, calls, index, kind, place, left)
+            known += counted is not None
+            if counted:
+                no_effect.append(place)
+            if wrongly:
+                too_much.append(place)
+            if left[0] <= 0:
+                return None
+        if no_effect and len(no_effect) < known:
+            idle.append(f"{_words(kind, no_effect)} of `{name}`")
+        if too_much:
+            extra.append(f"{_words(kind, too_much)} of `{name}`")
+    if idle:
+        many = len(idle) > 1 or " and " in idle[0] or " to " in idle[0]
+        text = (
+            f"In the inputs tried, your result stays the same whatever {' and '.join(idle)} {'are' if many else 'is'}."
+        )
+        return Seen("a part of the input is not used", text, "Use the whole argument.", 30)
+    if extra:
+        text = f"Your result changes with {' and '.join(extra)}; the right one does not."
+        return Seen("too much of the input is used", text, "Leave it out.", 30)
+    return None
+
+
+def _tried(
+    facts: Facts, calls: Sequence[Call], index: int, kind: str, place: int, left: list[int]
+) -> tuple[bool | None, bool]:
+    """Whether a part never counts although it must (``None``: not known); and whether it counts and must not."""
+    must = must_not = wrongly = 0
+    ways = [list(_changed(call.case[index], kind, place)) for call in calls]
+    for way in range(max(map(len, ways))):  # every call in one way before the next way
+        for call, changes in zip(calls, ways):
+            if way >= len(changes) or (way and max(must, must_not) >= TRIES):
+                continue
+            case = (*call.case[:index], changes[way], *call.case[index + 1 :])
+            left[0] -= 2
+            right = attempt(facts.spec, facts.spec.oracle, case, SECONDS)
+            if right.error:
+                continue
+            mine = attempt(facts.spec, facts.function, case, SECONDS)
+            same = not mine.error and equal(mine.result, call.outcome.result)
+            counts = not equal(right.result, call.expected.result)
+            if counts and not same:
+                return False, False
+            must += counts
+            must_not += not counts
+            wrongly += not counts and not same and not mine.error
+    return (True if must >= ENOUGH else None), must == 0 and must_not >= ENOUGH and wrongly == must_not
+
+
+def _kind(values: Sequence[Any]) -> str:
+    if all(isinstance(value, bytes) for value in values):
+        return "byte"
+    if all(type(value) is int and value >= 0 for value in values):
+        return "bit"
+    if all(isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f" for value in values):
+        return "value"
+    return ""
+
+
+def _places(kind: str, values: Sequence[Any]) -> range:
+    """The places that are tried; those of an array are 0 for the first value, 1 for the last, 2 for one between."""
+    if kind == "byte":
+        return range(min(max(map(len, values)), LONGEST))
+    return range(min(max(value.bit_length() for value in values), LONGEST)) if kind == "bit" else range(3)
+
+
+def _changed(value: Any, kind: str, place: int) -> Iterator[Any]:
+    """The value with this part changed, in different ways; nothing if it has no such part."""
+    if kind == "byte" and place < len(value):
+        for mask in (0x55, 0xAA, 0xFF):
+            yield value[:place] + bytes([value[place] ^ mask]) + value[place + 1 :]
+    elif kind == "bit":
+        yield value ^ (1 << place)
+    elif kind == "value" and len(value) >= 2 + (place == 2):
+        at = {0: 0, 1: len(value) - 1, 2: len(value) // 2}[place]
+        for off in (1.5, -1.5, 1e4, -1e4):
+            changed = value.copy()
+            changed[at] += off
+            yield changed
+
+
+def _words(kind: str, places: Sequence[int]) -> str:
+    if kind == "value":
+        names = {0: "the first value", 1: "the last value", 2: "the values between"}
+        return " and ".join(names[place] for place in places)
+    runs = list(_runs(places))
+    parts = [f"{a}" if a == b else f"{a} and {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
+    word = kind if len(places) == 1 else f"{kind}s"
+    return f"{word} {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"{word} {parts[0]}"
+
+
+def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:
+    start = before = places[0]
+    for place in places[1:]:
+        if place != before + 1:
+            yield start, before
+            start = place
+        before = place
+    yield start, before

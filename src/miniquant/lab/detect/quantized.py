@@ -1,0 +1,198 @@
+"""Scales and integers that a quantizer stored: where wrong scales come from, and by which scale wrong integers fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..verdict import Call, Facts
+from .seen import Seen
+
+STATISTICS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("the largest absolute value", lambda x: np.abs(x).max(1)),
+    ("the largest value", lambda x: x.max(1)),
+    ("the absolute value of the largest value", lambda x: np.abs(x.max(1))),
+    ("the absolute value of the smallest value", lambda x: np.abs(x.min(1))),
+    ("the mean of the absolute values", lambda x: np.abs(x).mean(1)),
+    ("the median of the absolute values", lambda x: np.median(np.abs(x), axis=1)),
+    ("the sum of the absolute values", lambda x: np.abs(x).sum(1)),
+    ("the smallest absolute value", lambda x: np.abs(x).min(1)),
+    ("the largest less the smallest value", lambda x: np.ptp(x, axis=1)),
+    ("the standard deviation", lambda x: x.std(1)),
+    ("the root of the mean square", lambda x: np.sqrt((x * x).mean(1))),
+    ("the largest absolute value but for the last place", lambda x: np.abs(x[:, :-1]).max(1)),
+    ("the largest absolute value but for the first place", lambda x: np.abs(x[:, 1:]).max(1)),
+    ("the absolute value of the first place", lambda x: np.abs(x[:, 0])),
+    ("the absolute value of the last place", lambda x: np.abs(x[:, -1])),
+    ("the largest absolute value of the whole matrix", lambda x: np.full(len(x), np.abs(x).max())),
+)
+ROUNDINGS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("rounded down", np.floor),
+    ("rounded up", np.ceil),
+    ("cut off after the point", np.trunc),
+    ("rounded with halves up", lambda x: np.floor(x + 0.5)),
+    ("rounded with halves away from 0", lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5)),
+    ("rounded with halves towards 0", lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5)),
+    ("rounded with halves down", lambda x: np.ceil(x - 0.5)),
+)
+TINY = 1e-4
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The weights, one line for each scale; the right scales and integers, and those that the student stored."""
+
+    x: np.ndarray
+    scales: np.ndarray
+    mine: np.ndarray
+    values: np.ndarray
+    found: np.ndarray
+    unit: str  # row or group
+
+    @property
+    def limit(self) -> int:
+        """The largest integer that is used."""
+        return int(np.abs(self.values).max())
+
+    def fit(self, scales: Any, rows: Any = slice(None), rounding: Callable[[Any], Any] = np.rint) -> bool:
+        """Whether the student's integers in these rows are what these scales give."""
+        divisor = np.broadcast_to(np.asarray(scales, np.float32), self.scales.shape)[rows, None]
+        quotient = self.x[rows] / np.where(divisor == 0, 1, divisor)
+        whole = np.where(divisor == 0, 0, rounding(quotient).clip(-self.limit, self.limit))
+        return bool((whole == self.found[rows]).all())
+
+
+def of_quantized(facts: Facts, call: Call, expected: Mapping[str, Any], got: Mapping[str, Any]) -> Iterator[Seen]:
+    """What stored scales and integers show, compared with the weights that they were made of."""
+    if [*expected] != ["the scales", "the values"] or [*got] != [*expected]:
+        return
+    values = np.asarray(expected["the values"])
+    weights = [part for part in call.case if isinstance(part, np.ndarray) and part.size == values.size]
+    scales, mine = (np.asarray(side["the scales"]).reshape(-1).astype(np.float32) for side in (expected, got))
+    if not weights or not scales.size or not np.isfinite(mine).all() or not values.any():
+        return
+    lines = (len(scales), -1)
+    x = weights[0].astype(np.float32).reshape(lines)
+    unit = "group" if "group" in (facts.spec.reference.__doc__ or "") else "row"
+    found = np.asarray(got["the values"]).reshape(lines)
+    stored = Stored(x, scales, mine, values.reshape(lines), found, unit)
+    with np.errstate(all="ignore"):
+        if (scales != mine).any():
+            yield from _of_scales(stored)
+        elif (stored.values != found).any():
+            yield from _of_values(stored)
+
+
+def _of_scales(stored: Stored) -> Iterator[Seen]:
+    fits = stored.fit(stored.mine)
+    right = bool((stored.values == stored.found).all())
+    tail = "; the values are right for these scales" if fits else "; the values are right" if right else ""
+    cure = "Work one scale by hand, then the values by that scale."
+    for text, rank in _sources(stored):
+        yield Seen("other scales", f"{text}{tail}", cure, rank)
+        if tail:
+            yield Seen("other scales", text, cure, rank + 0.5)
+    nonzero = stored.scales > TINY
+    ratio = stored.mine[nonzero] / stored.scales[nonzero]
+    if nonzero.any() and np.allclose(ratio, ratio[0], rtol=2e-3) and ratio[0] > 0 and abs(ratio[0] - 1) > 3e-3:
+        times, side = (ratio[0], "large") if ratio[0] > 1 else (1 / ratio[0], "small")
+        yield Seen(
+            f"scales too {side}", f"every scale is about {times:.4g} times too {side}{tail}", cure, 15, weak=True
+        )
+    if fits or right:
+        yield Seen("only the scales", f"the scales are wrong{tail}", cure, 40)
+    wrong = stored.mine != stored.scales
+    if (stored.scales[wrong] == 0).all():
+        text = f"only scales that must be 0 are wrong{tail}"
+        yield Seen("scales of 0", text, "The file holds the scale 0; only the divisor may be another one.", 14)
+
+
+def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
+    """From what the wrong scales were computed."""
+    limit, x = stored.limit, stored.x.astype(float)
+    mine, scales = stored.mine.astype(float), stored.scales.astype(float)
+    largest = np.abs(x).max(1)
+    for words, function in STATISTICS if x.shape[1] > 1 else ():
+        value = function(x)
+        if words != STATISTICS[0][0] and np.allclose(value, largest):
+            continue  # by chance
+        for divisor in dict.fromkeys((limit, limit + 1, 2 * limit + 1, 2 * limit, 127, 128, 255, 7, 8, 15, 16, 1)):
+            near = np.isclose(mine, value / divisor, rtol=1e-3, atol=3e-8).all()
+            if near and not np.isclose(mine, scales, rtol=1e-3, atol=3e-8).all():
+                whose = "" if "whole matrix" in words else f" of its {stored.unit}"
+                if len(scales) == 1:
+                    yield f"the scale is {words} of the weights, divided by {divisor}", 13
+                    continue
+                yield f"each scale is {words}{whose}, divided by {divisor}", 13
+    exact = np.abs(x).max(1) / limit
+    up = np.nextafter(stored.scales.astype(np.float16), np.float16(np.inf)).astype(float)
+    down = np.nextafter(stored.scales.astype(np.float16), np.float16(-np.inf)).astype(float)
+    if (np.where(scales < exact, up, scales) == mine).all():
+        yield "the scales are rounded up to float16, not to the nearest", 13
+    if (np.where(scales > exact, down, scales) == mine).all():
+        yield "the scales are rounded down to float16, not to the nearest", 13
+    upper = (exact.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
+    if (upper == stored.mine.astype(np.float16).view(np.uint16)).all():
+        yield "each scale holds the upper two bytes of a float32, and a float16 is asked for", 13
+    if len(scales) > 1 and len(set(scales.tolist())) > 1:
+        for words, value in _others(stored, scales):
+            if (value == mine).all():
+                yield f"in the place of each scale stands {words}", 14
+
+
+def _others(stored: Stored, scales: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    """Other scales that may be used in place of each one, by the words for them."""
+    unit, n = stored.unit, len(scales)
+    yield f"the scale of the {unit} before", np.roll(scales, 1)
+    yield f"the scale of the {unit} after", np.roll(scales, -1)
+    yield f"the scale of the first {unit}", np.full(n, scales[0])
+    yield f"the scale of the last {unit}", np.full(n, scales[-1])
+    yield "the largest of all scales", np.full(n, scales.max())
+    yield "the smallest of all scales", np.full(n, scales.min())
+    yield "the scale of the same place from the end", scales[::-1]
+    rows = stored.x.size // stored.x.shape[1]
+    for groups in range(2, rows + 1) if unit == "group" else ():
+        if n % groups == 0:
+            table = scales.reshape(-1, groups)
+            for words, part in (("first", table[:, :1]), ("last", table[:, -1:])):
+                yield f"the {words} scale of the row", np.broadcast_to(part, table.shape).reshape(-1)
+            yield "the largest scale of the row", np.broadcast_to(table.max(1)[:, None], table.shape).reshape(-1)
+
+
+def _of_values(stored: Stored) -> Iterator[Seen]:
+    """The scales are right, and the values are not."""
+    rows = (stored.values != stored.found).any(axis=1)
+    limit = stored.limit
+    cure = "Divide each weight by its own scale, then round and clip."
+    for words, rounding in ROUNDINGS:
+        if stored.fit(stored.scales, rounding=rounding):
+            yield Seen(words, f"the scales are right, and the values are {words}", "Use `np.rint`.", 13)
+    exact = np.abs(stored.x).max(1) / np.float32(limit)
+    if stored.fit(exact):
+        text = "the scales are right, and the values fit the scales before they are rounded to float16"
+        yield Seen("scale rounded too late", text, "Divide by the rounded scale.", 13)
+    if len(rows) > 1:
+        for words, value in _others(stored, stored.scales):
+            if (value != stored.scales).any() and stored.fit(value, rows):
+                which = f"the values of the wrong {stored.unit}s are" if not rows.all() else "the values are"
+                text = f"the scales are right, and {which} what {words} gives"
+                yield Seen("another scale used", text, cure, 13.5)
+    if (stored.scales[rows] == 0).all():
+        text = f"only the values of {stored.unit}s whose scale is 0 are wrong"
+        yield Seen("a scale of 0", text, "A scale of 0 gives values 0: treat it apart.", 14)
+    if (stored.scales[rows] < TINY).all():
+        text = f"only the values of {stored.unit}s whose scale is less than {TINY:g} are wrong"
+        yield Seen("very small scales", text, "Look at what you do with a very small scale.", 16)
+    differs = stored.values != stored.found
+    if (np.abs(stored.values[differs]) == limit).all():
+        text = f"only values of {-limit} and {limit} are wrong"
+        yield Seen("the ends of the range", text, "Look at the largest weights, and at clipping.", 17)
+    quotient = stored.x / np.where(stored.scales == 0, 1, stored.scales)[:, None]
+    if (np.abs(quotient[differs] % 1 - 0.5) < 1e-6).all():
+        yield Seen("halves", "only values of which the quotient ends in .5 are wrong", "Round halves to even.", 15)
+    if (np.abs(quotient[differs]) > limit).all():
+        text = f"only values of which the quotient is beyond {limit} are wrong"
+        yield Seen("beyond the range", text, f"Clip to -{limit}…{limit}.", 15.5)

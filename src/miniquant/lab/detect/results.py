@@ -1,0 +1,381 @@
+"""What the wrong results of a function have in common, compared with the right ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..compare import equal, short
+from ..verdict import Call, Facts
+from .arguments import of_arguments
+from .axes import of_axes
+from .bytemap import of_map
+from .factors import of_factors
+from .fields import of_fields
+from .formulas import numbers_of, of_formulas, of_words, quantities_of
+from .habits import of_habits
+from .inside import of_inside, of_lengths
+from .keys import key_by_key, of_key_names, of_moved, of_named
+from .layout import of_bytes, of_dicts
+from .leaves import of_leaves
+from .mapping import of_mapping
+from .numbers import array_of, of_numbers
+from .parts import of_sequences, of_types
+from .patterns import of_patterns
+from .places import of_places
+from .reading import of_reading
+from .regions import of_regions
+from .seen import Seen, most_common, number
+from .texts import of_texts
+from .trials import LAZY, again, ignored, overflow
+
+SURE = 12  # below this rank, one pair is enough
+
+
+def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call]]]:
+    """What the results of these calls show, and which of them: at most two sentences."""
+    for whole in (_no_answer, _unchanged, _constant, overflow, again, _confused):
+        if plain := _safely(partial(_one, whole, facts, calls)):
+            return [(plain[0], list(calls))]
+    everywhere = {
+        *_safely(lambda: of_mapping(facts, calls)),
+        *_safely(lambda: of_map(facts)),
+        *_safely(lambda: [ignored(facts)]),
+        *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
+        *_safely(lambda: [of_habits(facts, calls)]),
+    }
+    sets = [_of_call(facts, call) | everywhere for call in calls]
+    seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
+    if not seen:
+        return [(_how_far_off(calls), list(calls))]
+    found = [(seen, [calls[place] for place in places])]
+    rest = [place for place in range(len(calls)) if place not in places]
+    if rest:
+        second, _ = most_common([sets[place] for place in rest])
+        if second and (len(rest) > 1 or second.rank < SURE):
+            found.append((second, [calls[place] for place in rest]))
+    return found
+
+
+def _how_far_off(calls: Sequence[Call]) -> Seen:
+    """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
+    shares, factors = [], []
+    for call in calls:
+        e, g = array_of(call.expected.result), array_of(call.outcome.result)
+        if e is None or g is None or e.shape != g.shape or isinstance(call.expected.result, bytes):
+            continue
+        with np.errstate(all="ignore"):
+            e, g = e.astype(float), g.astype(float)
+            wrong = ~(e == g) & ~(np.isnan(e) & np.isnan(g))
+        if wrong.any():
+            shares.append((int(wrong.sum()), e.size))
+            factors.append(float(np.abs(g - e)[wrong].max()))
+    if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
+        return _missing_and_extra(calls)
+    if len(shares) < len(calls) or not np.isfinite(factors).all():
+        if any(type(call.expected.result) is not type(call.outcome.result) for call in calls):
+            return Seen("wrong results", "the results are not the right ones, and not all have the right type", rank=99)
+        if any(_dtype(call.expected.result) != _dtype(call.outcome.result) for call in calls):
+            return Seen(
+                "wrong results", "the results are not the right ones, and not all have the right dtype", rank=99
+            )
+        return Seen("wrong results", "the type of the results is right, and what is in them is not", rank=99)
+    far = f"by up to {number(max(factors))}"
+    if set(shares) == {(1, 1)}:
+        return Seen("wrong numbers", f"the type is right, and the numbers are off {far}", rank=98)
+    if all(n == of for n, of in shares):
+        return Seen("wrong values", f"type and shape are right, and all values are off, {far}", rank=98)
+    n, of = max(shares, key=lambda share: share[1])
+    return Seen(
+        "wrong values", f"type and shape are right, and values are off {far}: {n} of {of} in the largest", rank=98
+    )
+
+
+def _dtype(value: Any) -> str:
+    return str(getattr(value, "dtype", ""))
+
+
+def _missing_and_extra(calls: Sequence[Call]) -> Seen:
+    """Lists that have nothing in common but that items are missing or too many."""
+    missing = extra = 0
+    for call in calls:
+        e, g = (list(map(repr, x)) for x in (call.expected.result, call.outcome.result))
+        missing += any(x not in g for x in e)
+        extra += any(x not in e for x in g)
+    n = len(calls)
+    if not extra and not missing:
+        text = "the right items are there, in another order or in another number"
+        return Seen("another order", text, "Compare item by item.", 60)
+    if not extra and missing == n:
+        return Seen(
+            "items missing", "what is there belongs there, and items are missing", "Look at what is left out.", 60
+        )
+    if not missing and extra == n:
+        return Seen("too many items", "the right items are there, and others that do not belong there", "", 60)
+    counts = f"items are missing on {missing} and items do not belong there on {extra} of the {n} wrong cases"
+    return Seen("other items", "items have other values" if missing == extra == n else counts, rank=98)
+
+
+def is_choice(calls: Sequence[Call]) -> bool:
+    """Whether the right results are few short texts, as True and False are, each of them for several inputs."""
+    found = {repr(call.expected.result) for call in calls}
+    texts = all(isinstance(call.expected.result, str) and len(call.expected.result) <= 20 for call in calls)
+    return len(found) <= 4 or (texts and 2 * len(found) <= len(calls))
+
+
+def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """One of few possible answers in place of another."""
+    pairs = [(_python(call.outcome.result), _python(call.expected.result)) for call in calls]
+    if not all(isinstance(x, str | bool) or x is None for pair in pairs for x in pair):
+        return None
+    every = [call for call in facts.calls if call.comparable]
+    if not is_choice(every) or not any(len(str(x)) <= 20 for x in pairs[0]):
+        return None
+    if all(str(g).casefold() == str(e).casefold() for g, e in pairs):
+        return None  # capitals, or a text in place of a boolean: something else says so
+    answers = {repr(_python(call.outcome.result)) for call in every}
+    missing = {repr(e) for _, e in pairs} - answers
+    never = f"; it never answers {' or '.join(sorted(missing))}" if missing else ""
+    if len(calls) == len(every) and all(isinstance(x, bool) for pair in pairs for x in pair):
+        return Seen("the opposite", "every answer is the opposite of the right one", "Exchange True and False.", 10)
+    unique = list(dict.fromkeys((repr(g), repr(e)) for g, e in pairs))
+    if len({g for g, _ in unique}) == 1 < len(unique) <= 6:
+        listed = " or ".join(e for _, e in unique)
+        return Seen(f"{unique[0][0]} too often", f"the answer is {unique[0][0]} where {listed} is right{never}", "", 20)
+    if len(unique) > 3:
+        return None
+    words = ", and ".join(f"the answer is {g} where {e} is right" for g, e in unique)
+    return Seen(" · ".join(f"{g} in place of {e}" for g, e in unique), words + never, "", 20)
+
+
+def _of_call(facts: Facts, call: Call) -> set[Seen]:
+    """Everything that one call shows."""
+    expected, got = call.expected.result, call.outcome.result
+    if (call.outcome.change or call.outcome.view) and equal(expected, got, facts.spec.tolerance):
+        return {_side_effect(facts, call)}
+    return set(_safely(lambda: of_pair(facts, call, expected, got)))
+
+
+def _one(detector: Callable[..., Seen | None], *arguments: Any) -> list[Seen | None]:
+    return [detector(*arguments)]
+
+
+def _safely(detector: Callable[[], Iterable[Seen | None]]) -> list[Seen]:
+    """What a detector says until it fails: a result may be anything at all, and a check must not fail with it."""
+    found: list[Seen] = []
+    with suppress(Exception):
+        found.extend(seen for seen in detector() if seen)
+    return found
+
+
+def _side_effect(facts: Facts, call: Call) -> Seen:
+    if change := call.outcome.change:
+        name = facts.names[change.index]
+        return Seen(
+            "argument changed",
+            f"the result is right, and the call changes its argument `{name}`",
+            f"Work on a copy of `{name}`.",
+            5,
+            plain=True,
+        )
+    return Seen(
+        "shared memory",
+        "the result is right, and shares memory with an argument",
+        "Return a copy: `.copy()`.",
+        5,
+        plain=True,
+    )
+
+
+def _no_answer(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """Nothing that could be compared: None, an error object, a generator, a function."""
+    results = [call.outcome.result for call in calls]
+    if all(result is None for result in results):
+        if all(call.outcome.printed for call in calls):
+            return Seen(
+                "printed",
+                "the function prints its answer and returns None",
+                "Write `return` in place of `print`.",
+                plain=True,
+            )
+        return Seen(
+            "None returned", "the function returns None", "Each way through the function needs a `return`.", plain=True
+        )
+    if all(isinstance(result, BaseException) for result in results):
+        return Seen(
+            "an error returned",
+            "you return the error object; only `raise` raises it",
+            "Write `raise` in place of `return`.",
+            plain=True,
+        )
+    if all(isinstance(result, LAZY) for result in results):
+        name = type(results[0]).__name__
+        wanted = calls[0].expected.result
+        cure = (
+            "Use `all(...)` or `any(...)`."
+            if isinstance(wanted, bool)
+            else 'Use `list(...)`, `dict(...)` or `b"".join(...)`.'
+        )
+        return Seen(f"a {name} returned", f"the result is a {name}, which has computed nothing yet", cure, plain=True)
+    if all(callable(result) and not callable(call.expected.result) for result, call in zip(results, calls)):
+        what = "a class" if isinstance(results[0], type) else "a function or method"
+        return Seen(
+            "not called",
+            f"the result is {what} itself, which was not called",
+            "Add parentheses: `f(x)` in place of `f`.",
+            plain=True,
+        )
+    return None
+
+
+def _python(value: Any) -> Any:
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    for index, name in enumerate(facts.names[: len(calls[0].case)]):
+        every = [(c.case[index], c.outcome.result) for c in facts.calls if c.comparable]  # the right ones, too
+        if all(type(a) is type(b) and equal(a, b) for a, b in every):
+            text = f"the result is the argument `{name}`, unchanged"
+            return Seen("argument returned", text, "Return what you computed.", plain=True)
+    return None
+
+
+def _constant(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """One result for every input, although different ones are expected."""
+    every = [call for call in facts.calls if call.comparable]
+    if len(every) < 3 or not all(equal(every[0].outcome.result, call.outcome.result) for call in every):
+        return None
+    if all(equal(every[0].expected.result, call.expected.result) for call in every):
+        return None
+    shown = short(every[0].outcome.result, 60)
+    return Seen("always the same", f"the result is {shown} whatever the input", "Use the arguments.", plain=True)
+
+
+def of_pair(facts: Facts, call: Call, expected: Any, got: Any, depth: int = 0, key: Any = None) -> Iterator[Seen]:
+    """Everything that one pair of results shows."""
+    if got is None and expected is not None:
+        yield Seen(
+            "None returned", "the result is None", "Each way through the function needs a `return`.", 3, plain=True
+        )
+        return
+    if isinstance(got, LAZY):
+        yield Seen(
+            "nothing computed yet",
+            f"the result is a {type(got).__name__}, which has computed nothing yet",
+            "Use `list(...)`.",
+            3,
+            plain=True,
+        )
+        return
+    if isinstance(got, BaseException):
+        yield Seen(
+            "an error returned",
+            "you return the error object; only `raise` raises it",
+            "Write `raise` in place of `return`.",
+            2,
+            plain=True,
+        )
+        return
+    if isinstance(expected, bool | np.bool_) and isinstance(got, bool | np.bool_):
+        text = f"the answer is {bool(got)}, and must be {bool(expected)}"
+        yield Seen("the opposite answer", text, "", 20)
+        return
+    yield from of_types(expected, got)
+    yield from _of_tensors(expected, got)
+    fields = facts.spec.fields(*call.case) if facts.spec.fields and not depth else None
+    yield from of_bytes(expected, got, fields)
+    yield from of_fields(expected, got, fields)
+    yield from of_dicts(expected, got)
+    yield from of_key_names(expected, got, facts.spec.tolerance)
+    yield from of_moved(expected, got, facts.spec.tolerance)
+    yield from of_sequences(expected, got)
+    yield from of_axes(expected, got)
+    yield from of_texts(expected, got, quantities_of(facts, call.case))
+    yield from of_numbers(expected, got, sizes_of(facts, call))
+    if depth < 2:
+        yield from of_formulas(expected, got, numbers_of(facts, call, key))
+        yield from of_words(quantities_of(facts, call.case), key, expected, got)
+    yield from of_patterns(facts.names, call.case, call.expected.result, expected, got)
+    if depth < 2:
+        yield from of_regions(facts.names, call.case, expected, got)
+        given = {f"`{name}`": value for name, value in zip(facts.names, call.case)}
+        arrays = {words: q for words, q in quantities_of(facts, call.case).items() if isinstance(q, np.ndarray)}
+        yield from of_arguments(given | arrays, expected, got)
+    yield from of_places(expected, got)
+    yield from of_reading(facts, call, expected, got)
+    if not depth:
+        yield from of_named(quantities_of(facts, call.case), expected, got)
+        yield from of_inside(facts, call, expected, got, sizes_of(facts, call))
+        yield from of_leaves(expected, got, facts.spec.tolerance)
+        yield from of_lengths(facts, call, expected, got, sizes_of(facts, call))
+        yield from of_factors(facts, call, expected, got)
+    if depth < 3:
+        yield from _of_parts(facts, call, expected, got, depth)
+
+
+def _of_tensors(expected: Any, got: Any) -> Iterator[Seen]:
+    if (
+        hasattr(expected, "requires_grad")
+        and hasattr(got, "requires_grad")
+        and got.requires_grad
+        and not expected.requires_grad
+    ):
+        yield Seen("not detached", "the tensor still belongs to a computation of gradients", "Add `.detach()`.", 12)
+
+
+def _of_parts(facts: Facts, call: Call, expected: Any, got: Any, depth: int) -> Iterator[Seen]:
+    """What the wrong parts of a tuple, list or dict have in common."""
+    if isinstance(expected, dict) and isinstance(got, dict) and expected.keys() == got.keys():
+        parts = [(key, expected[key], got[key]) for key in expected]
+        named = False
+    elif isinstance(expected, list | tuple) and isinstance(got, list | tuple) and len(expected) == len(got):
+        names = getattr(expected, "_fields", [f"item {i}" for i in range(len(expected))])
+        parts = list(zip(names, expected, got))
+        named = isinstance(expected, tuple)
+    else:
+        return
+    wrong = [(name, a, b) for name, a, b in parts if not equal(a, b, facts.spec.tolerance)]
+    if not wrong:
+        return
+    sets = [set(of_pair(facts, call, a, b, depth + 1, name)) for name, a, b in wrong]
+    if named and len(wrong) == 1 and len(parts) > 1:
+        name = wrong[0][0]
+        for seen in sets[0]:
+            yield replace(seen, title=f"{name}: {seen.title}", text=f"in {name}, {seen.text}")
+        which = {"item 0": "the first item", f"item {len(parts) - 1}": "the last item"}.get(name, name)
+        yield Seen(f"{which} is wrong", f"only {which} is wrong, and the rest is right", "", 41)
+        return
+    if named:
+        names = [name for name, _, _ in wrong]
+        if len(wrong) < len(parts):
+            text = f"only {', '.join(names[:-1])} and {names[-1]} are wrong, and the rest is right"
+            yield Seen(f"{' and '.join(names)} wrong", text, "", 39)
+        for name, found in zip(names, sets):
+            for seen in found:
+                title, text = f"{name}: {seen.title}", f"in {name}, {seen.text}"
+                yield replace(seen, title=title, text=text, rank=seen.rank + 2)
+    for common in set.intersection(*sets):
+        where = "in every part that is wrong, " if "every part" not in common.text else ""
+        weak = common.weak and len(wrong) == 1
+        yield replace(common, text=f"{where}{common.text}", rank=common.rank + 1, weak=weak)
+
+
+def sizes_of(facts: Facts, call: Call) -> dict[str, int]:
+    """Lengths that an argument has, by the words for them."""
+    sizes: dict[str, int] = {}
+    for name, value in zip(facts.names, call.case):
+        if isinstance(value, np.ndarray):
+            sizes[f"the number of values in `{name}`"] = int(value.size)
+            for axis, length in enumerate(value.shape if value.ndim > 1 else ()):
+                sizes[f"`{name}.shape[{axis}]`"] = int(length)
+        elif isinstance(value, list | tuple | dict | str | bytes):
+            sizes[f"`len({name})`"] = len(value)
+        elif isinstance(value, int) and not isinstance(value, bool) and 1 < value < 10**6:
+            sizes[f"`{name}`"] = value
+    return sizes

@@ -1,0 +1,109 @@
+"""What a wrong function does when it is called again: with the same arguments, with wider types, with others."""
+
+from __future__ import annotations
+
+import copy
+import types
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..attempt import attempt
+from ..compare import equal
+from ..verdict import Call, Facts
+from .numbers import array_of
+from .seen import Seen
+
+LAZY = (types.GeneratorType, map, zip, filter, reversed, enumerate)
+WIDER = {
+    "int8": np.int64,
+    "uint8": np.int64,
+    "int16": np.int64,
+    "uint16": np.int64,
+    "float16": np.float64,
+    "int32": np.int64,
+    "uint32": np.int64,
+}
+TRIES = 6  # calls with another argument
+
+
+def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """A second call with the same arguments gives something else: the function keeps something from call to call."""
+    call = calls[0]
+    second = attempt(facts.spec, facts.function, call.case, 2.0)
+    if second.error or equal(second.result, call.outcome.result) or isinstance(call.outcome.result, LAZY):
+        return None
+    if not equal(copy.deepcopy(second.result), second.result):
+        return None  # it does not even equal a copy of itself
+    if type(second.result) is not type(call.expected.result) or "object at 0x" in repr(second.result):
+        return None  # addresses, say, which are others in every call
+    text = "two calls with the same arguments give different results: something is kept from call to call"
+    return Seen("not the same twice", text, "Begin with fresh values inside the function.", plain=True)
+
+
+def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """Right once the arguments have a wider type: so the arithmetic was too narrow."""
+    narrow: dict[str, str] = {}
+    for call in calls:
+        case = list(call.case)
+        found = False
+        for index, value in enumerate(case):
+            if isinstance(value, np.ndarray) and value.dtype.name in WIDER and value.size:
+                narrow[facts.names[index]] = value.dtype.name
+                case[index] = value.astype(WIDER[value.dtype.name])
+                found = True
+        if not found:
+            return None
+        outcome = attempt(facts.spec, facts.function, tuple(case), 2.0)
+        e, g = array_of(call.expected.result), array_of(outcome.result) if not outcome.error else None
+        if (
+            e is None
+            or g is None
+            or e.shape != g.shape
+            or not np.allclose(e.astype(float), g.astype(float), rtol=1e-6, atol=0)
+        ):
+            return None
+        mine = array_of(call.outcome.result)
+        if (
+            mine is not None
+            and mine.shape == e.shape
+            and np.allclose(mine.astype(float), e.astype(float), rtol=1e-6, atol=0)
+        ):
+            return None  # the values were right before: it is their dtype
+    if len(narrow) != 1:
+        return None
+    ((name, dtype),) = narrow.items()
+    if dtype.startswith("float"):
+        text = f"a step is computed in {dtype}, the type of `{name}`: with a wider type the result is right"
+        return Seen(f"too narrow: {dtype}", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
+    if any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for call in calls for x in call.case):
+        text = f"with a wider type of `{name}` the result is right: a step is computed in too few bits"
+        return Seen("too few bits", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    text = f"a step overflows {dtype}, the type of `{name}` ({low} to {high}): with a wider type the result is right"
+    return Seen(f"overflow in {dtype}", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
+
+
+def ignored(facts: Facts) -> Seen | None:
+    """An argument that never changes the result, and must: seen by calling with the argument of another case."""
+    if not facts.spec.keeps_to_memory or len(facts.names) < 2 or len(facts.calls) < 3:
+        return None
+    good = [call for call in facts.calls if call.comparable]
+    for index, name in enumerate(facts.names[: min((len(call.case) for call in good), default=0)]):
+        tried = 0
+        for one, two in zip(good, [*good[1:], *good[:1]]):
+            if tried == TRIES or equal(one.case[index], two.case[index]):
+                continue
+            case = (*one.case[:index], two.case[index], *one.case[index + 1 :])
+            right = attempt(facts.spec, facts.spec.oracle, case, 1.0)
+            if right.error or equal(right.result, one.expected.result):
+                continue
+            mine = attempt(facts.spec, facts.function, case, 1.0)
+            if mine.error or not equal(mine.result, one.outcome.result):
+                break
+            tried += 1
+        else:
+            if tried >= 3:
+                text = f"the result does not depend on `{name}`: with another `{name}` it stays the same"
+                return Seen(f"`{name}` is not used", text, f"Use `{name}`.", 30)
+    return None

@@ -1,0 +1,236 @@
+"""``evaluate``: run a student's function on every case, compare it with the oracle, and say what is wrong and why."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import traceback
+from collections import Counter
+from typing import Any
+
+from . import session
+from .attempt import SECONDS, Outcome, attempt, cases_of, expected_of, is_stub
+from .catalogue import find
+from .compare import short
+from .detect import Seen, see
+from .detect.calls import of_calls
+from .detect.lines import of_lines
+from .detect.probes import of_probes
+from .detect.seen import NOTHING
+from .diagnose import Match, diagnose
+from .limit import TooSlow
+from .near import near
+from .near.repair import place_of_repair
+from .report import LIKELY, PERHAPS, SAME, SEEN, Report, Shown
+from .source import speaks_of_other_code
+from .spec import Exercise, Finding, Function
+from .verdict import Call, Facts, named, problem, size_of
+
+GUARDED = True  # a fault in the search for a cause costs the cause, not the report; the tests of the project set False
+TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
+FRAMES = 3  # so many lines of a traceback that repeats itself are shown
+
+
+def evaluate(spec: Exercise, function: Function, *, search: bool = True) -> Report:
+    """``check`` without the decorator, the record and the hints: what a grader calls.
+
+    ``search=False`` looks for no near solution and no place of repair; so the authors' own checks stay fast.
+    """
+    if wrong := _signature_problem(spec, function):
+        cure = "Restore the line that begins with `def`."
+        return Report("failed", spec.name, what=wrong, mistake="other parameters", cause=wrong + ".", cure=cure)
+    calls = _calls(spec, function)
+    if all(is_stub(call.outcome.error, function) for call in calls):
+        return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)
+    facts = Facts(spec, function, calls)
+    if not facts.wrong:
+        outcomes = [call.outcome for call in calls]
+        note = f"it also prints, which nobody asked for: {short(outcomes[0].printed)}" if outcomes[0].printed else ""
+        warned = next((o.warned for o in outcomes if o.warned), "")
+        note = note or (f"right, but numpy or Python warns: {warned}" if warned else "")
+        return Report("passed", spec.name, what=f"right on all {len(calls)} cases", why=spec.why, note=note)
+    return _failure(facts, search)
+
+
+def _calls(spec: Exercise, function: Function) -> tuple[Call, ...]:
+    """The function on every case, in order."""
+    calls = []
+    with session.checking():
+        for number, case in enumerate(cases_of(spec)):
+            outcome = attempt(spec, function, case, SECONDS)
+            expected = expected_of(spec)[number]
+            calls.append(Call(number, case, expected, outcome, problem(spec, case, outcome, expected)))
+            if isinstance(outcome.error, TooSlow):
+                break  # one call that never ends is enough
+    return tuple(calls)
+
+
+def _is_wrong(name: str, function: Any) -> bool:
+    """Whether a student's function for another exercise is wrong, and is used all the same.
+
+    After a check that failed it is not used: the reference stands in for it.
+    """
+    student = getattr(function, "student", function)
+    if getattr(function, "failed", False) or _signature_problem(find(name), student):
+        return False
+    calls = _calls(find(name), student)
+    return any(call.problem for call in calls) and not any(is_stub(call.outcome.error, student) for call in calls)
+
+
+def _failure(facts: Facts, search: bool) -> Report:
+    """The report on a function that is wrong: the smallest good input first, then what must be refused."""
+    spec = facts.spec
+    shown = _smallest(facts)
+    assert shown.problem is not None
+    error = shown.outcome.error
+    return Report(
+        "failed",
+        spec.name,
+        what=f"wrong on {len(facts.wrong)} of {len(facts.calls)} cases: {shown.problem.what}",
+        case=dict(zip(facts.names, copy.deepcopy(shown.case))),
+        expected=shown.expected.error or shown.expected.result,
+        got=shown.outcome.error or shown.outcome.result,
+        shown=_shown(facts, shown),
+        note=_note(shown.outcome),
+        trace=_trace(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
+        **_guarded_cause(facts, search),
+    )
+
+
+def _smallest(facts: Facts) -> Call:
+    """The smallest wrong call on good input; not one with an empty argument if that fails as few others do."""
+
+    def order(call: Call) -> tuple[bool, int, int]:
+        return (call.refusal, size_of(call.case), call.number)
+
+    first = min(facts.wrong, key=order)
+    good = [call for call in facts.wrong if not call.refusal]
+    if first.refusal or not any(_is_empty(part) for part in first.case):
+        return first
+    kinds = Counter(_failure_kind(call) for call in good)
+    (most, n), *_ = kinds.most_common()
+    if n <= kinds[_failure_kind(first)]:
+        return first
+    return min((call for call in good if _failure_kind(call) == most), key=order)
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an argument is an empty array, text or container, or the number 0 that says how many."""
+    if hasattr(value, "shape"):
+        return 0 in value.shape
+    return isinstance(value, bytes | str | list | tuple | dict | int) and not value
+
+
+def _failure_kind(call: Call) -> str:
+    return type(call.outcome.error or call.outcome.result).__name__
+
+
+def _guarded_cause(facts: Facts, search: bool) -> dict[str, str]:
+    """``_cause``, or nothing where results are so strange that it fails."""
+    try:
+        return _cause(facts, search)
+    except Exception:
+        if not GUARDED:
+            raise
+        return {}
+
+
+def _cause(facts: Facts, search: bool) -> dict[str, str]:
+    """What the report says about the cause: a sure mistake of the catalogue, else what the results themselves show."""
+    match, seen = diagnose(facts), see(facts)
+    if other := of_calls(facts, _is_wrong):
+        return {"certainty": SEEN, **_of_seen([other, *seen])}
+    if match and match.sure and not (seen and seen[0].plain):
+        parts = _of_match(match)
+        if seen and speaks_of_other_code(parts["cause"], facts.function):
+            parts["cause"] = seen[0].text  # the mistake is the same, and was made in another way
+        return {"certainty": LIKELY, **parts}
+    if match and seen and seen[0].plain and match.explains < len(facts.wrong):
+        match = None  # what the results show says it all
+    search = search and bool(seen) and seen[0].rank > TELLING and not seen[0].plain
+    if search and (same := near(facts)):
+        beside = {"also": seen[0].text, **({"perhaps": _of_match(match)["mistake"]} if match else {})}
+        return {"certainty": SAME, "mistake": same.text, "cause": f"The two agree {same.cases}.", **beside}
+    if seen and match and match.explains == len(facts.wrong):
+        return {"certainty": SEEN, **_of_seen(seen), **_beside(facts, match)}
+    if seen:
+        whole = _with_place(facts, seen) if search else seen
+        parts = _of_seen(whole)
+        rest = len(facts.wrong) - match.explains if match else 0
+        if match and rest <= sum(call.refusal for call in facts.wrong):
+            beside = _beside(facts, match)
+            parts |= beside | {"also": f"{parts['also']} {beside['also']}".strip()}
+        return {"certainty": SEEN, **parts}
+    return {"certainty": _label(facts, match), **_of_match(match)} if match else {}
+
+
+def _with_place(facts: Facts, seen: list[Seen]) -> list[Seen]:
+    """What results show, and the place in the code that is wrong, if it is known; it comes before vague words."""
+    if text := place_of_repair(facts):
+        place: Seen | None = Seen("one place in your code", text, "Change this place.", rank=30)
+    else:
+        place = of_lines(facts)
+    more = [found for found in (of_probes(facts), place) if found]
+    return [*more, *seen] if seen[0].rank >= NOTHING else [*seen, *more]
+
+
+def _of_match(match: Match) -> dict[str, str]:
+    if len(match.mistakes) == 1:
+        (mistake,) = match.mistakes
+        return {"mistake": mistake.name, "cause": mistake.cause, "cure": mistake.cure}
+    titles = " or ".join(m.name for m in match.mistakes)
+    return {"mistake": titles, "cause": "the cases do not tell these apart.", "cure": match.mistakes[0].cure}
+
+
+def _beside(facts: Facts, match: Match) -> dict[str, str]:
+    """A mistake that is not sure, beside what the results show."""
+    parts = _of_match(match)
+    line = f"{_label(facts, match)}: {parts['mistake']}: {parts['cause']}"
+    return {"also": line, "perhaps": parts["mistake"], "cure": parts["cure"]}
+
+
+def _label(facts: Facts, match: Match) -> str:
+    if match.explains == len(facts.wrong):
+        return PERHAPS
+    return f"{PERHAPS} (explains {match.explains} of {len(facts.wrong)} wrong cases)"
+
+
+def _of_seen(seen: list[Seen]) -> dict[str, str]:
+    first, *rest = seen
+    return {"mistake": first.title, "cause": first.text, "cure": first.cure, "also": " ".join(s.text for s in rest)}
+
+
+def _signature_problem(spec: Exercise, function: Function) -> str:
+    """An edited list of parameters; more of them do no harm if they have defaults."""
+    wanted = list(inspect.signature(spec.reference).parameters)
+    parameters = list(inspect.signature(function).parameters.values())
+    found = [p.name for p in parameters]
+    more = parameters[len(wanted) :]
+    optional = all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in more)
+    if found[: len(wanted)] == wanted and optional:
+        return ""
+    return f"the parameters are ({', '.join(found)}); the exercise needs ({', '.join(wanted)})"
+
+
+def _shown(facts: Facts, call: Call) -> Shown:
+    assert call.problem is not None
+    texts = [f"{name} = {short(value)}" for name, value in zip(facts.names, call.case)]
+    case, expected, got = ", ".join(texts), call.problem.expected, call.problem.got
+    cut = any("…" in text or " beginning " in text or " array of shape " in text for text in (case, expected, got))
+    return Shown(case, expected, got, cut)
+
+
+def _note(outcome: Outcome) -> str:
+    if outcome.printed:
+        return f"it printed {short(outcome.printed)}"
+    return f"numpy or Python warns: {outcome.warned}" if outcome.warned else ""
+
+
+def _trace(error: BaseException, function: Any) -> str:
+    """The lines of the traceback that lie in the student's function or below it; of a long one only the first."""
+    frames = traceback.extract_tb(error.__traceback__)
+    first = next((i for i, f in enumerate(frames) if f.name == function.__name__), len(frames))
+    lines = [f"line {f.lineno} in {f.name}: {f.line}" for f in frames[first:]]
+    if isinstance(error, RecursionError) and len(lines) > FRAMES:
+        lines = [*lines[:FRAMES], f"… and {len(lines) - FRAMES} more lines like these"]
+    return "\n".join([*lines, named(error)])

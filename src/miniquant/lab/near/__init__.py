@@ -1,0 +1,91 @@
+"""Near solutions: small variants of an exercise's solution, one of which may do exactly what a student's function does.
+
+Nothing here is about the student's code, only about what it returns: "your results are those of a solution that …".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..detect.results import is_choice
+from ..diagnose import evidence
+from ..limit import TooSlow
+from ..verdict import Call, Facts, problem, size_of
+from .statements import UNKNOWN_NAMES
+from .variants import Variant, cost, variants
+
+HUNG = 3  # after so many variants that do not end, no more are tried
+CHEAP = 300  # lines that the solution runs in a case that can be tried with every variant
+LINES = 150_000  # so many lines, counted as the solution runs them, are tried in all
+
+
+@dataclass(frozen=True)
+class Near:
+    """A solution whose results are those of the student's function: what it does, and where the two agree."""
+
+    text: str
+    cases: str
+
+
+def near(facts: Facts) -> Near | None:
+    """A solution whose results are those of the student's function, if one is known.
+
+    On every case the two agree: both are right, or they give the same result, or both raise. If there is none that
+    agrees on bad input as well, one that agrees on all good input.
+    """
+    good = [call for call in facts.calls if not call.refusal]
+    wrong = [call for call in good if call.comparable and call.problem]
+    if not wrong or evidence(facts, wrong) < 1:
+        return None
+    if is_choice(good) and not all(isinstance(call.expected.result, bool) for call in good):
+        return None  # one of few texts: too many solutions give the same
+    costs = {call.number: cost(facts.spec, call.number) for call in good}
+    first = min(wrong, key=lambda call: (costs[call.number], size_of(call.case), call.number))
+    rest = sorted((call for call in good if call is not first), key=lambda call: (costs[call.number], call.number))
+    cheaper = [call for call in rest if costs[call.number] < costs[first.number]] if costs[first.number] > CHEAP else []
+    order = [*cheaper, first, *(call for call in rest if call not in cheaper)]
+    alike = []
+    hung = spent = 0
+    for variant in variants(facts.spec):
+        for call in order:
+            spent += costs[call.number]
+            hung += isinstance(variant.outcome(facts.spec, call.number).error, TooSlow)
+            if not _agree(facts, variant, call):
+                break
+        else:
+            alike.append(variant)
+        if hung >= HUNG or spent >= LINES:
+            break
+    if not alike:
+        return None
+    bad = [call for call in facts.calls if call.refusal]
+    whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
+    found = [_least(facts, variant, facts.calls if whole else good) for variant in whole or alike]
+    least = min(variant.rank for variant in found)
+    phrases = list(dict.fromkeys(variant.phrase for variant in found if variant.rank <= least + 0.3))
+    if UNKNOWN_NAMES in phrases[0] or "in place of another value" in phrases[0]:
+        return None  # says nothing
+    kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
+    text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
+    return Near(text, "on every case" if whole else "on all good input")
+
+
+def _least(facts: Facts, variant: Variant, calls: Sequence[Call]) -> Variant:
+    """The variant, or of two known mistakes the one that does the same on these calls by itself."""
+    for mistake in variant.mistakes:
+        assert callable(mistake.wrong)
+        alone = Variant(f"makes a known mistake: {mistake.name}", variant.rank, mistake.wrong)
+        if all(_agree(facts, alone, call) for call in calls):
+            return alone
+    return variant
+
+
+def _agree(facts: Facts, variant: Variant, call: Call) -> bool:
+    """Whether a variant does on a case what the student's function did there."""
+    theirs = variant.outcome(facts.spec, call.number)
+    if call.problem is None:
+        return problem(facts.spec, call.case, theirs, call.expected) is None
+    if call.outcome.error is None and theirs.view != call.outcome.view:
+        return False
+    return theirs.same_as(call.outcome, facts.spec.tolerance)

@@ -1,0 +1,261 @@
+"""Where a student's function is wrong: the place at which a small change makes it right on every case, or two places.
+
+The change is not said, only its place, in the student's own words. Functions that write files are left alone.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import time
+import types
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from ..attempt import attempt
+from ..compare import equal
+from ..limit import TooSlow
+from ..spec import Exercise, Function
+from ..verdict import Call, Facts, problem, size_of
+from .arrays import ARRAY_STEPS
+from .fixes import FAR, fixes
+from .fixes import LIKELY as KEYED
+from .places import Change, Place, Speaker
+from .variants import WRITES, changes, compiled, cost, is_dangerous, names_in, parsed
+from .wraps import PREFIX
+
+MOST = 4000  # changes that are tried
+LINES = 60_000  # so many lines, counted as the solution runs them, are tried in all
+CALL = 12  # lines that a call counts at least
+SECONDS = 0.3  # for one call
+HUNG = 2  # after so many changes that do not end, no more are tried
+LONGEST = 60  # characters of code that are shown
+BETTER = 6  # of the changes that make some results right and none wrong, so many are tried with a second one
+LONG = 1.5  # seconds of the processor, should the lines take longer than expected
+FIRST = 300  # only so many changes are looked at in this way
+
+
+@dataclass
+class _Budget:
+    """What is left of the lines that may run."""
+
+    spec: Exercise
+    lines: int = LINES
+    hung: int = 0
+    costs: dict[int, int] = field(default_factory=dict)
+    start: float = field(default_factory=time.process_time)
+
+    def result(self, function: Function, call: Call) -> bool:
+        """Whether a changed function is right on a case."""
+        self.lines -= self.costs[call.number]
+        outcome = attempt(self.spec, function, call.case, SECONDS)
+        self.hung += isinstance(outcome.error, TooSlow)
+        return problem(self.spec, call.case, outcome, call.expected) is None
+
+    def share(self, function: Function, call: Call) -> float:
+        """How much of a result is right: its parts are counted."""
+        self.lines -= self.costs[call.number]
+        outcome = attempt(self.spec, function, call.case, SECONDS)
+        self.hung += isinstance(outcome.error, TooSlow)
+        if problem(self.spec, call.case, outcome, call.expected) is None:
+            return 1.0
+        return _share(call.expected.result, outcome.result, self.spec.tolerance) if not outcome.error else 0.0
+
+    @property
+    def spent(self) -> bool:
+        """Whether no more changes are tried."""
+        return self.lines <= 0 or self.hung >= HUNG or time.process_time() - self.start > LONG
+
+
+def place_of_repair(facts: Facts) -> str:
+    """Where one small change, or two, make all cases right, as a sentence; "" if none is known."""
+    function = inspect.unwrap(facts.function)
+    if not isinstance(function, types.FunctionType) or function.__closure__:
+        return ""
+    tree = parsed(function)
+    if tree is None or is_dangerous(tree) or names_in(tree) & (WRITES - {"replace"}):
+        return ""
+    budget = _Budget(facts.spec, costs={call.number: max(CALL, cost(facts.spec, call.number)) for call in facts.calls})
+    calls = sorted(
+        facts.calls, key=lambda call: (call.problem is None, budget.costs[call.number], size_of(call.case), call.number)
+    )
+    every = _every(tree, facts)
+    say = _Speaker(tree, function.__code__.co_firstlineno)
+    n = len(facts.calls)
+    found: list[tuple[float, Change]] = []
+    for change in _together(every):
+        if (found and change.rank > found[0][0]) or budget.spent:
+            break
+        if (changed := _made(tree, function, change)) and _all_right(budget, changed, calls):
+            found.append((change.rank, change))
+    for _, change in found:
+        if where := say(change):
+            what = "The same small change" if len(change.edits) > 1 and " and " in where else "One small change"
+            return f"{what} {where} makes your function right on all {n} cases."
+    if found:
+        return ""
+    pair = _pair(tree, function, every, calls, budget)
+    if pair is None:
+        return ""
+    one, two = map(say, sorted(pair, key=lambda change: say.line(change.edits[0][0].node)))
+    where = f"{one} and {two}" if one != two else f"both {one}"
+    return f"Two small changes, {where}, make your function right on all {n} cases." if one and two else ""
+
+
+def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
+    """All small changes, the most likely ones first, each once."""
+    solution = parsed(facts.spec.reference)
+    arrays = any(isinstance(value, np.ndarray) for call in facts.calls for value in call.case)
+    plain = [change for change in changes(tree, Speaker((), "")) if not _is_step_of_arrays(change)]
+    steps = [change for change in changes(tree, Speaker((), "")) if arrays and _is_step_of_arrays(change)]
+    known = [*plain, *fixes(tree, solution, facts.names), *(replace(c, rank=c.rank + FAR) for c in steps)]
+    seen: set[tuple[tuple[int, str, str], ...]] = set()
+    found = []
+    for change in sorted(known, key=lambda change: change.rank):
+        key = tuple((id(place.parent), f"{place.field} {place.index}", ast.dump(new)) for place, new in change.edits)
+        if key not in seen:
+            seen.add(key)
+            found.append(change)
+    return found[:MOST]
+
+
+def _is_step_of_arrays(change: Change) -> bool:
+    """Whether a change puts one of the steps of arrays into the code: there are very many of them."""
+    new = change.edits[0][1]
+    function = new.func if isinstance(new, ast.Call) else None
+    return isinstance(function, ast.Name) and function.id.removeprefix(PREFIX) in ARRAY_STEPS
+
+
+def _together(every: Sequence[Change]) -> Iterator[Change]:
+    """Each change alone; and where the same code stands more than once, the same change at all these places."""
+    alike: dict[tuple[str, str], list[Change]] = {}
+    for change in every:
+        if len(change.edits) == 1 and change.rank < FAR:
+            place, new = change.edits[0]
+            alike.setdefault((_context(place), ast.dump(new)), []).append(change)
+            if change.phrase and change.rank >= KEYED:
+                alike.setdefault(("", change.phrase), []).append(change)
+    more = [
+        Change("", max(c.rank for c in group) + 0.05, tuple(edit for c in group for edit in c.edits))
+        for group in alike.values()
+        if 1 < len(group) <= 6 and not _overlap(group)
+    ]
+    yield from sorted([*every, *more], key=lambda change: change.rank)
+
+
+def _context(place: Place) -> str:
+    """What a place holds and what it stands in: so alike places are found."""
+    return f"{type(place.parent).__name__} {place.field} {ast.dump(place.node)}"
+
+
+def _overlap(group: Sequence[Change]) -> bool:
+    """Whether one of these places lies inside another."""
+    nodes = [change.edits[0][0].node for change in group]
+    return any(a is not b and any(part is b for part in ast.walk(a)) for a in nodes for b in nodes)
+
+
+def _made(tree: ast.FunctionDef, function: types.FunctionType, *made: Change) -> Function | None:
+    """The function with some changes."""
+    if len(made) == 2:
+        one, two = made
+        with one.made(), two.made():
+            return compiled(tree, function)
+    with made[0].made():
+        return compiled(tree, function)
+
+
+def _all_right(budget: _Budget, changed: Function, calls: Sequence[Call]) -> bool:
+    return all(budget.result(changed, call) for call in calls)
+
+
+def _pair(
+    tree: ast.FunctionDef,
+    function: types.FunctionType,
+    every: Sequence[Change],
+    calls: Sequence[Call],
+    budget: _Budget,
+) -> tuple[Change, Change] | None:
+    """Two changes: the first makes some results better and none worse, and the second all of them right."""
+    budget.lines += LINES
+    before = {call.number: budget.share(function, call) for call in calls}
+    better: list[tuple[float, Change]] = []
+    for change in every[:FIRST]:
+        if budget.lines <= LINES // 2 or budget.spent:
+            break
+        changed = _made(tree, function, change)
+        if changed is None:
+            continue
+        gain = 0.0
+        for call in calls:
+            share = budget.share(changed, call)
+            if share < before[call.number]:
+                gain = 0.0
+                break
+            gain += share - before[call.number]
+        if gain > 0:
+            better.append((gain, change))
+    better.sort(key=lambda found: -found[0])
+    for _, one in better[:BETTER]:
+        inside = {id(part) for place, _ in one.edits for part in ast.walk(place.node)}
+        for two in every:
+            if budget.spent:
+                return None
+            if any(
+                id(part) in inside or part is one.edits[0][0].node for place, _ in two.edits for part in [place.node]
+            ):
+                continue
+            if any(one.edits[0][0].node is part for place, _ in two.edits for part in ast.walk(place.node)):
+                continue
+            if (changed := _made(tree, function, one, two)) and _all_right(budget, changed, calls):
+                return one, two
+    return None
+
+
+def _share(expected: object, got: object, tolerance: float) -> float:
+    """The share of the parts of a result that are right, always less than 1."""
+    if isinstance(expected, tuple | list | bytes) and isinstance(got, tuple | list | bytes) and expected:
+        if len(expected) != len(got):
+            return 0.0
+        return 0.99 * sum(equal(a, b, tolerance) for a, b in zip(expected, got)) / len(expected)
+    return 0.0
+
+
+class _Speaker:
+    """Says where a change is made, in the student's own words: ``at `range(n)` ``, or ``in line 3``."""
+
+    def __init__(self, tree: ast.FunctionDef, first: int) -> None:
+        self.first = first
+        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+
+    def __call__(self, change: Change) -> str:
+        """The places of a change; "" if they cannot be said in a few words."""
+        texts = list(dict.fromkeys(self._shown(place) for place, _ in change.edits))
+        if "" in texts or len(texts) > 2:
+            return self._lines([place.node for place, _ in change.edits])
+        if len(change.edits) > 1 and len(texts) == 1:
+            return f"at each `{texts[0]}`"
+        return "at " + " and at ".join(f"`{text}`" for text in texts)
+
+    def line(self, node: ast.AST) -> tuple[int, int]:
+        """The line and the column of a node."""
+        while not hasattr(node, "lineno") and node in self.parents:
+            node = self.parents[node]
+        return getattr(node, "lineno", 1) + self.first - 1, getattr(node, "col_offset", 0)
+
+    def _lines(self, nodes: Sequence[ast.AST]) -> str:
+        lines = [str(line) for line in sorted({self.line(node)[0] for node in nodes})]
+        if not lines or len(lines) > 4:
+            return ""
+        return f"in line {lines[0]}" if len(lines) == 1 else f"in lines {', '.join(lines[:-1])} and {lines[-1]}"
+
+    def _shown(self, place: Place) -> str:
+        """The code of a place, if it is one short line; of a number or a name, what it stands in."""
+        node: ast.AST = place.node
+        if isinstance(node, ast.Constant | ast.Name) and isinstance(place.parent, ast.expr | ast.Slice):
+            node = node if isinstance(place.parent, ast.UnaryOp) else place.parent
+        if isinstance(node, ast.Slice):
+            node = self.parents.get(node, node)
+        text = ast.unparse(node).split("\n")[0]
+        return text if len(text) <= LONGEST and "`" not in text and not text.lstrip("-").isdigit() else ""

@@ -1,0 +1,147 @@
+"""Is the outcome of one call right, and if not, what is the first thing that is wrong with it?"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core import errors
+from ..core.errors import MiniquantError
+from .attempt import SECONDS, Outcome, cases_of, expected_of, is_own, outcomes_of
+from .compare import Difference, difference, short
+from .limit import TooSlow
+from .spec import Case, Exercise, Finding, Function
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a student's function: what was expected, what came, and what is wrong; ``None`` if it is right."""
+
+    number: int
+    case: Case
+    expected: Outcome
+    outcome: Outcome
+    problem: Difference | None
+
+    @property
+    def refusal(self) -> bool:
+        """Whether the input is bad, so that refusing it is the right answer."""
+        return self.expected.error is not None
+
+    @property
+    def comparable(self) -> bool:
+        """Whether there are two results to compare."""
+        return self.expected.error is None and self.outcome.error is None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """Everything that a check saw: all calls of a student's function, in the order of the cases."""
+
+    spec: Exercise
+    function: Function
+    calls: tuple[Call, ...]
+
+    @functools.cached_property
+    def wrong(self) -> tuple[Call, ...]:
+        """The calls whose outcome is not right."""
+        return tuple(call for call in self.calls if call.problem)
+
+    @functools.cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        return tuple(inspect.signature(self.spec.reference).parameters)
+
+
+@functools.lru_cache(maxsize=128)
+def rightness_of(spec: Exercise, wrong: Function) -> tuple[bool, ...]:
+    """For each case, whether a mistake of the catalogue gives the right answer."""
+    parts = zip(cases_of(spec), outcomes_of(spec, wrong), expected_of(spec))
+    return tuple(problem(spec, case, outcome, expected) is None for case, outcome, expected in parts)
+
+
+def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> Difference | None:
+    """The first thing that is wrong with an outcome, or ``None``."""
+    if isinstance(outcome.error, TooSlow):
+        what = f"no answer after {SECONDS:g} seconds; does a loop never end?"
+        return Difference(what, _expectation(expected), "nothing")
+    if isinstance(outcome.error, Finding):
+        return Difference(outcome.error.what, _expectation(expected), outcome.error.got)
+    if expected.error:
+        return _refusal_problem(spec, outcome, expected.error)
+    if outcome.error:
+        refused = isinstance(outcome.error, MiniquantError | ValueError) and is_own(outcome.error)
+        what = "your function refuses good input" if refused else "your function raised an error"
+        if isinstance(expected.result, bool):
+            what = f"the answer here is {expected.result}; this function answers and never raises"
+        return Difference(what, short(expected.result), named(outcome.error))
+    if isinstance(outcome.result, BaseException):
+        what = "your function returns an error object; an error must be raised"
+        return Difference(what, short(expected.result), f"{named(outcome.result)}, returned")
+    if outcome.result is None and outcome.printed and expected.result is not None:
+        return Difference("your function prints its answer; it must return it", short(expected.result), "None")
+    fields = spec.fields(*case) if spec.fields else None
+    if found := difference(expected.result, outcome.result, spec.tolerance, fields, ordered=spec.ordered):
+        return found
+    if outcome.change:
+        name = list(inspect.signature(spec.reference).parameters)[outcome.change.index]
+        what = f"your function changes its argument in place: {name}; work on a copy"
+        return Difference(what, *change_shown(outcome.change.before, outcome.change.after))
+    if outcome.view:
+        what = "the result shares memory with the argument: changing one changes the other; return a copy"
+        return Difference(what, "a fresh array", "a view")
+    return None
+
+
+def _refusal_problem(spec: Exercise, outcome: Outcome, wanted: BaseException) -> Difference | None:
+    """What is wrong with an outcome where the input must be refused."""
+    if isinstance(outcome.error, asked_errors(spec, wanted)):
+        return None
+    name = type(wanted).__name__
+    article = f"a{'n' * (name[0] in 'AEIOU')} {name}"
+    if isinstance(outcome.result, BaseException):
+        what = f"you return the error; write `raise`: this input must be refused with {article}"
+        return Difference(what, named(wanted), f"{named(outcome.result)}, returned")
+    if outcome.error:
+        what = f"this input must be refused with {article}, and another error was raised"
+        return Difference(what, named(wanted), named(outcome.error))
+    return Difference(f"this input must be refused with {article}", named(wanted), short(outcome.result))
+
+
+def asked_errors(spec: Exercise, wanted: BaseException) -> tuple[type[BaseException], ...]:
+    """The errors that are a right refusal: the one of the oracle, and what the docstring asks for if it is a parent."""
+    asked: list[type[BaseException]] = [type(wanted)]
+    for name in re.findall(r"\b\w+Error\b", spec.reference.__doc__ or ""):
+        found: Any = getattr(errors, name, None) or getattr(builtins, name, None)
+        if isinstance(found, type) and isinstance(wanted, found):
+            asked.append(found)
+    return tuple(asked)
+
+
+def size_of(case: Case) -> int:
+    """How large a case is to read: the smallest is shown first."""
+    lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]
+    return sum(lengths) + sum(part.size for part in case if isinstance(part, np.ndarray))
+
+
+def change_shown(before: Any, after: Any) -> tuple[str, str]:
+    """The value before and after a change, as short text; "changed" where the texts are the same."""
+    texts = f"before the call: {short(before)}", f"after the call: {short(after)}"
+    return texts if short(before) != short(after) else (texts[0], "after the call: other values")
+
+
+def _expectation(expected: Outcome) -> str:
+    return named(expected.error) if expected.error else short(expected.result)
+
+
+def named(error: BaseException) -> str:
+    """``ValueError: …``, or the type alone if the error says nothing; ``struct.error`` rather than ``error``."""
+    name = type(error).__name__
+    name = f"{type(error).__module__}.{name}" if name == "error" else name
+    return f"{name}: {error}" if str(error) else name

@@ -1,0 +1,271 @@
+"""Near solutions: a small variant of a solution that does what a wrong function does on every case, said in words."""
+
+import ast
+import inspect
+import math
+
+import numpy as np
+import pytest
+
+from miniquant.lab import evaluate, exercises, find
+from miniquant.lab.attempt import attempt, cases_of
+from miniquant.lab.judging import _calls
+from miniquant.lab.near import near
+from miniquant.lab.near.places import Speaker
+from miniquant.lab.near.repair import place_of_repair
+from miniquant.lab.near.variants import changes, cost, is_dangerous, parsed, variants
+from miniquant.lab.report import SAME
+from miniquant.lab.verdict import Facts
+
+
+def same_as(name, function):
+    """What the report says that a solution with the same results does."""
+    spec = find(name)
+    facts = Facts(spec, function, _calls(spec, function))
+    assert facts.wrong
+    found = near(facts)
+    return found.text if found else ""
+
+
+def median(expected, predicted):
+    return float(np.sqrt(np.median((expected - predicted) ** 2)))
+
+
+def without_bias(weight, bias, hours, jars):
+    error = weight * hours - jars
+    return float(2 * np.mean(error * hours)), float(2 * np.mean(error))
+
+
+def by_jars(weight, bias, hours, jars):
+    error = weight * hours + bias - jars
+    return float(2 * np.mean(error * jars)), float(2 * np.mean(error))
+
+
+def divided(raw, dims):
+    out, width = dims
+    scales = np.frombuffer(raw, "<f2", out).astype(np.float32)
+    values = np.frombuffer(raw, np.int8, out * width, 2 * out).reshape(out, width)
+    with np.errstate(all="ignore"):
+        return (values / scales[:, None]).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("rmse", median, "takes `median` where the right one takes `mean`"),
+        ("gradients", without_bias, "`bias`"),
+        ("gradients", by_jars, "takes `jars` in place of `hours`"),
+        ("dequantize_q8", divided, "divides where the right one multiplies"),
+    ],
+)
+def test_a_wrong_function_with_the_results_of_a_near_solution_is_told_what_that_does(name, function, words):
+    assert words in same_as(name, function)
+
+
+def slopes_of_threes(weight, bias, hours, jars):
+    error = weight * hours + bias - jars
+    return float(2 * np.mean(error * hours)), float(3 * np.mean(error) / 1)
+
+
+def test_a_report_says_it_under_a_label_of_its_own():
+    report = evaluate(find("gradients"), slopes_of_threes)
+    assert report.certainty == SAME and "where the right one takes 2" in report.mistake, report
+    assert report.cause == "The two agree on every case."
+
+
+def test_a_function_unlike_every_variant_gets_no_near_solution():
+    assert same_as("rmse", lambda expected, predicted: float(math.pi * len(expected))) == ""
+
+
+def test_changes_are_undone():
+    tree = parsed(find("unpack_int4").reference)
+    before = ast.dump(tree)
+    found = changes(tree, Speaker(("packed",), ""))
+    differ = 0
+    for change in found:
+        with change.made():
+            differ += ast.dump(tree) != before
+        assert ast.dump(tree) == before, change.phrase
+    assert differ > 50
+
+
+def test_no_phrase_shows_a_line_of_the_solution():
+    for name in ("encode_q8", "check_bounds", "rmse"):
+        lines = [line.strip() for line in ast.unparse(parsed(find(name).reference)).split("\n")[1:] if len(line) > 12]
+        for variant in variants(find(name)):
+            assert not any(line in variant.phrase for line in lines), variant.phrase
+
+
+def test_functions_that_could_do_harm_have_no_variants():
+    assert is_dangerous(ast.parse("import os\nos.system('x')"))
+    assert is_dangerous(ast.parse("import pickle\npickle.loads(data)"))
+    assert not is_dangerous(ast.parse("data.replace(b'a', b'b')"))
+    for spec in exercises().of_lab("pickle"):
+        if {"loads", "Unpickler"} & set(spec.reference.__code__.co_names):
+            assert variants(spec) == (), spec.name
+
+
+def test_variants_of_a_writer_keep_the_statements_that_open_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    spec = find("write_file")
+    found = variants(spec)
+    assert len(found) > 20
+    for variant in found[::5]:
+        attempt(spec, variant.function, cases_of(spec)[0], 0.5)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_case_costs_as_many_lines_as_the_solution_runs():
+    spec = find("gradient_descent")
+    at = list(inspect.signature(spec.reference).parameters).index("steps")
+    steps = [case[at] for case in cases_of(spec)]
+    costs = [cost(spec, number) for number in range(len(steps))]
+    assert costs[steps.index(max(steps))] == max(costs) > max(steps)
+
+
+def test_the_last_line_of_the_metadata_has_no_newline():
+    metadata = {"a": "b", "c": "d"}
+    fields = find("metadata_bytes").fields(metadata)
+    assert fields[-1][2] == len(find("metadata_bytes").reference(metadata))
+
+
+def test_the_smallest_case_shown_is_not_an_empty_one_that_fails_as_few_others_do():
+    def first_day(weight, bias, hours):
+        jars = weight * hours
+        jars[0] += bias
+        return jars
+
+    report = evaluate(find("predict_jars"), first_day)
+    assert report.case["hours"].size > 0 and isinstance(report.got, np.ndarray)
+
+
+def test_an_error_that_the_student_raises_on_good_input_is_a_refusal():
+    def narrow(data):
+        if len(data) <= 8:
+            raise ValueError("short")
+        return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:8], "little")
+
+    assert "refuses good input" in evaluate(find("read_magic"), narrow).what
+
+
+def a_slice_too_large(data):
+    if len(data) < 8:
+        raise ValueError("short")
+    return int.from_bytes(data[:4], "little"), int.from_bytes(data[4:9], "little")
+
+
+def place(name, function):
+    spec = find(name)
+    return place_of_repair(Facts(spec, function, _calls(spec, function)))
+
+
+def test_the_place_where_one_change_makes_a_function_right_is_shown_in_its_own_words():
+    cases = len(cases_of(find("read_magic")))
+    sentence = f"One small change at `data[4:9]` makes your function right on all {cases} cases."
+    assert place("read_magic", a_slice_too_large) == sentence
+    assert place("rmse", lambda expected, predicted: 0.5) == ""
+
+
+def by_255(data):
+    if len(data) < 8:
+        raise ValueError("short")
+    magic = sum(byte * 255**place for place, byte in enumerate(data[:4]))
+    version = sum(byte * 255**place for place, byte in enumerate(data[4:8]))
+    return magic, version
+
+
+def one_byte_later(data):
+    if len(data) < 24 or data[:8] != bytes.fromhex("89504e470d0a1a0a"):
+        raise ValueError("no PNG")
+    return int.from_bytes(data[17:21], "big"), int.from_bytes(data[21:25], "big")
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("read_magic", by_255, "One small change at each `255 ** place`"),
+        ("png_size", one_byte_later, "The same small change at `data[17:21]` and at `data[21:25]`"),
+    ],
+)
+def test_the_same_slip_in_two_places_is_one_change(name, function, words):
+    assert place(name, function).startswith(words)
+
+
+def by_the_byte(data):
+    if len(data) < 8:
+        raise ValueError("short")
+    return int.from_bytes(data[:3], "little"), int.from_bytes(data[4:8], "big")
+
+
+def test_two_different_slips_are_found_one_after_the_other():
+    text = place("read_magic", by_the_byte)
+    assert text.startswith("Two small changes, at `data[:3]` and at `int.from_bytes(data[4:8], 'big')`"), text
+
+
+def test_a_result_too_large_to_be_written_out_is_described():
+    report = evaluate(find("from_twos_complement"), lambda number, n_bits: number << 20_000)
+    assert not report.passed and "an integer of " in repr(report)
+
+
+def slow_learner(weight, bias, hours, jars, learning_rate, steps):
+    for _ in range(steps):
+        error = weight * hours + bias - jars
+        weight, bias = weight - learning_rate * np.mean(error * hours), bias - learning_rate * np.mean(error)
+    return float(weight), float(bias)
+
+
+def three_bytes_each(magic, version):
+    return b"".join(bytes([*((number >> 8 * i) % 256 for i in range(3)), 0]) for number in (magic, version))
+
+
+def last_row_alone(q, scale):
+    return q.astype(np.float32) * scale[-1]
+
+
+def scales_of_the_next_row(q, scale):
+    return (q.T * np.roll(scale, -1)).T.astype(np.float32)
+
+
+def largest_so_far(w):
+    scales, farthest = [], np.float32(0)
+    for row in w:
+        farthest = max(farthest, *np.abs(row))
+        scales.append(farthest / np.float32(127))
+    return np.array(scales, np.float32).astype(np.float16).astype(np.float32)
+
+
+def without_the_last_of_a_group(w, group_size):
+    groups = np.abs(w.reshape(len(w), -1, group_size)).copy()
+    groups[..., -1] = 0
+    return (groups.max(axis=2) / np.float32(7)).astype(np.float16).astype(np.float32)
+
+
+def small_keys(shapes, dtypes):
+    return find("tensor_offsets").reference(dict(sorted(shapes.items())), dtypes)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("gradient_descent", slow_learner, "works with half of `learning_rate` in place of `learning_rate`"),
+        ("magic_bytes", three_bytes_each, "works with the lowest 24 bits of `magic` and `version`"),
+        ("get_bits", lambda number, start, count: number >> start & 2 ** (count - 1) - 1, "`count` - 1"),
+    ],
+)
+def test_a_function_that_is_right_for_other_arguments_is_told_which(name, function, words):
+    assert words in same_as(name, function)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("dequantize_per_channel", last_row_alone, "takes the last value of `scale` for all"),
+        ("dequantize_per_channel", scales_of_the_next_row, "takes the value after the right one from `scale`"),
+        ("channel_scales", largest_so_far, "takes the largest so far down the rows"),
+        ("group_scales", without_the_last_of_a_group, "leaves out the last value in each row"),
+        ("tensor_offsets", small_keys, "`shapes` in sorted order"),
+    ],
+)
+def test_the_right_solution_with_another_argument_or_array_is_said_in_words(name, function, words):
+
+    assert words in same_as(name, function)

@@ -1,0 +1,69 @@
+"""Whatever a student's function returns, a check refuses it and says so: a detector that fails on it says nothing."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from miniquant.lab import evaluate, exercises, find
+
+STRANGE = {
+    "a huge integer": 10**400,
+    "a huge negative integer in a list": [-(10**400)],
+    "a complex number": 1 + 2j,
+    "a complex array": np.array([1j, 2]),
+    "an array of objects": np.array([None, "a"], dtype=object),
+    "an array of texts": np.array(["a", "b"]),
+    "a date": np.array("2020-01-01", "M8[D]"),
+    "an array with fields": np.zeros(2, [("a", "i4"), ("b", "f4")]),
+    "an empty array of three axes": np.zeros((0, 2, 3)),
+    "a NaN": float("nan"),
+    "the limits of int64": np.array([-(2**63), 2**63 - 1]),
+    "uint64": np.array([2**64 - 1], np.uint64),
+    "a fraction": Fraction(1, 3),
+    "a decimal number": Decimal("0.1"),
+    "a tensor": torch.zeros(2, 2, dtype=torch.bfloat16),
+    "a tensor without axes": torch.tensor(1),
+    "a dict with odd keys": {None: 1, (1, 2): {}},
+    "a nested tuple": ((), [[], ()], {}),
+    "a function": len,
+    "a type": dict,
+    "an error": ValueError("x"),
+    "a set": {1, "a"},
+    "a text": "a\x00é",
+    "bytes": b"\xff" * 9,
+    "a range": range(3),
+    "not implemented": NotImplemented,
+}
+
+
+@functools.cache
+def answer(name: str, strange: str):
+    """A function with the parameters of an exercise, and always the same result."""
+    parameters = ", ".join(inspect.signature(find(name).reference).parameters)
+    return eval(f"lambda {parameters}: RESULT", {"RESULT": STRANGE[strange]})
+
+
+NAMES = list(exercises())
+
+
+@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+def test_no_result_is_too_strange_for_a_report(number):
+    name = NAMES[number]
+    for strange in list(STRANGE)[number % 5 :: 5]:  # neighbours meet the others
+        report = evaluate(find(name), answer(name, strange), search=False)
+        assert report.status == "failed"
+        assert repr(report)
+        assert report._repr_html_()
+
+
+@pytest.mark.parametrize("name", ["byte_order", "rmse", "quantize_per_tensor", "tensor_errors", "header_bytes"])
+def test_the_search_for_near_solutions_stands_it_too(name):
+    for strange in ("a huge integer", "an array of objects", "a tensor", "a dict with odd keys", "uint64"):
+        assert evaluate(find(name), answer(name, strange)).status == "failed"
