@@ -111,6 +111,22 @@ def test_every_exercise_block_has_all_its_parts_in_order(path):
 
 
 @every_lab
+def test_the_help_of_an_exercise_is_one_row_of_four_folds_without_a_cure(path):
+    for cell in read(path).cells:
+        place = cell.metadata.get("miniquant", {})
+        if place.get("part") != "help":
+            continue
+        spec = exercises()[place["exercise"]]
+        assert cell.source.startswith('<div class="mq-help"') and cell.source.endswith("\n\n</div>")
+        titles = re.findall(r"<summary>(.*)</summary>\n\n", cell.source)  # the blank line lets Markdown read the text
+        assert titles == ["Hint 1", "Hint 2", "What you may see", "Solution"]
+        seen = cell.source.split("What you may see")[1]
+        for mistake in spec.mistakes:
+            assert f"* {mistake.see}: *{mistake.name}*\n" in seen
+            assert mistake.cure not in seen
+
+
+@every_lab
 def test_every_picture_has_alternative_text(path):
     for cell in read(path).cells:
         if cell.cell_type == "code" and any("image/png" in o.get("data", {}) for o in cell.outputs):
@@ -145,3 +161,12 @@ def test_solved_labs_pass_and_student_labs_are_not_attempted():
             if re.match(r"check\(\w+\)$", cell.source.strip()):
                 text = cell.outputs[0]["data"]["text/plain"]
                 assert text.startswith(wanted), f"{path.name}: {text}"
+
+
+@every_lab
+def test_every_figure_is_stored_with_its_image(path):
+    for cell in read(path).cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if data.get("text/plain", "").startswith("<Figure size"):
+                assert "image/png" in data, f"{cell.id} shows only the text of a figure"

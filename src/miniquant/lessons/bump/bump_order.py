@@ -101,13 +101,13 @@ EXERCISE = Exercise(
             cause="A bias that the model does not have was left out, so everything after it moved up one place.",
             cure="Put None there: zeros will keep the place.", see="a list that is too short"),
         Mistake("left over, and left out", edit("if left or missing", "if missing"),
-            cause="A tensor for which the layout has no place was dropped without a word, and the model is another one now.",
+            cause="A tensor for which the layout has no place was dropped silently, and the model is a different one now.",
             cure="Raise ValueError if a tensor is not in the layout.", see="no error for rope_freqs.weight"),
         Mistake("two ends and no questions", body("""
                 names = [f"blk.{i}.{part}" for i in range(n_layers) for part in layer]
                 return ["token_embd.weight", *(name if name in tensors else None for name in names), "output_norm.weight"]
             """),
-            cause="Only the two ends that every model has were written; positions, a head, and anything unknown were dropped without a word.",
+            cause="Only the two ends that every model has were written; positions, a head, and anything unknown were dropped silently.",
             cure="Take each optional end if it is there, and raise ValueError if anything is left over.",
             see="right for the smallest toy, too short where there is an output.weight"),
         Mistake("missing weights taken for zeros", edit("if left or missing", "if left"),
@@ -126,7 +126,7 @@ EXERCISE = Exercise(
             cause="All layers' norms came first, then all layers' queries; a layer is to lie in one piece.",
             cure="Make the loop over the layers the outer one.",
             see="`blk.1.` in the place of the second part of `blk.0.`"),
-        Mistake("biases behind the matrices",
+        Mistake("biases after the matrices",
             edit("in layer]", 'in sorted(layer, key=lambda part: part.endswith(".bias"))]'),
             cause="The biases come together at the end of each layer, and each belongs after its matrix.",
             cure="Keep the order of `layer`.", see="right parts of each layer in another order"),

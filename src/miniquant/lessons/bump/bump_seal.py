@@ -53,14 +53,14 @@ EXERCISE = Exercise(
     reference=bump_seal, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", fields=fields,
     hints=(
         "The hash covers `data[128:]`, and its 32 bytes are at 0x40.",
-        "`data[:64] + hashlib.sha256(data[128:]).digest() + data[96:]`.",
+        "`hashlib.sha256` and its method `digest` give the 32 bytes. Slices of `data` are what comes before and after them.",
     ),
     why="one changed bit in gigabytes of weights changes about half of these bits.",
     mistakes=(
         Mistake("over the whole file", edit("data[128:]", "data"),
             cause="The hash covers the header too, and with it the place where the hash itself will be.",
             cure="Hash `data[128:]`.", see="another checksum, also for a file without tensors"),
-        Mistake("from behind the checksum", edit("data[128:]", "data[96:]"),
+        Mistake("from after the checksum", edit("data[128:]", "data[96:]"),
             cause="The hash begins at 0x60, so it covers the reserved bytes of the header.",
             cure="Begin at 128.", see="another checksum where everything else is right"),
         Mistake("without the table of types",

@@ -78,7 +78,7 @@ EXERCISE = Exercise(
             cause="Every block met the first 32 numbers of x.",
             cure="Block i meets `x[32 * i : 32 * i + 32]`.",
             see="right for one block, wrong for two, also where the scales are equal"),
-        Mistake("the scale behind the values", edit("block[:2]", "block[32:]").edit("block[2:]", "block[:32]"),
+        Mistake("the scale after the values", edit("block[:2]", "block[32:]").edit("block[2:]", "block[:32]"),
             cause="d was read from the last two bytes of each block, and it is in the first two.",
             cure="Take d from `block[:2]`.",
             see="0, or nonsense, even for one block"),

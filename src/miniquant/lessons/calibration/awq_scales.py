@@ -40,7 +40,7 @@ EXERCISE = Exercise(
     reference=awq_scales, oracle=oracle, cases=cases, minutes=4, difficulty="core", tolerance=1e-5,
     hints=(
         "With alpha 0 every channel gets 1 and nothing changes; with alpha 1 the sizes themselves decide.",
-        "`s = size**alpha`, then `s / np.sqrt(s.max() * s.min())`: normalise after the power.",
+        "`**` raises a whole array to a power. Normalise after that: divide by the square root, `np.sqrt`, of the largest times the smallest.",
     ),
     why="one number, alpha, says how far to go, so that a search over a few dozen values is enough.",
     mistakes=(

@@ -40,8 +40,8 @@ EXERCISE = Exercise(
     goal="Sum up the calibration text in one matrix, XᵀX / n, and add a part of its mean diagonal to the diagonal.",
     reference=damped_hessian, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-6,
     hints=(
-        "x has a row for each token, so `x.T @ x` has a row and a column for each input channel; n is `len(x)`.",
-        "`h = x.T @ x / len(x)`, then `h + damping * np.diag(h).mean() * np.eye(len(h))`.",
+        "x has a row for each token, so its transpose times itself has a row and a column for each input channel.",
+        "`@` multiplies matrices, `np.diag` gives the diagonal, and `np.eye` is a matrix that is 1 there and 0 elsewhere.",
     ),
     why="everything that GPTQ knows of the text is in here; damping keeps it invertible and the corrections modest.",
     mistakes=(

@@ -76,10 +76,10 @@ EXERCISE = Exercise(
     goal="Fold every scale of a block that can be folded without changing what the block computes, and leave the rest.",
     reference=fold_block, oracle=oracle, cases=cases, minutes=12, difficulty="stretch", tolerance=1e-4,
     hints=(
-        "Look at what stands in front of each layer: ln1 before qkv, ln2 before fc1, an average of v's rows before proj, and before fc2 a GELU. Not all of them let a factor through.",
+        "Look at what comes before each layer: ln1 before qkv, ln2 before fc1, an average of v's rows before proj, and before fc2 a GELU. Not all of them let a factor through.",
         "Twice `fold_into_norm`. Then the last third of qkv's rows, weight and bias, divided by the scale of proj (row by row: `[:, None]`), and proj's columns multiplied. fc2 gets nothing. Work on copies of the arrays.",
     ),
-    why="three of a block's four matrices can be helped for nothing; the fourth stands behind a GELU.",
+    why="three of a block's four matrices can be helped for nothing; the fourth comes after a GELU.",
     mistakes=(
         Mistake("folded through the GELU", edit(
                 "    return out",
@@ -108,7 +108,7 @@ EXERCISE = Exercise(
         Mistake("proj left as it was", omit('out["attn.proj.weight"]'),
             cause="v was divided, and nothing makes up for it.",
             cure="Multiply proj's columns by the same scale.", see="attn.proj.weight unchanged"),
-        Mistake("ln1 in front of fc1", edit('("ln2", "mlp.fc1")', '("ln1", "mlp.fc1")'),
+        Mistake("ln1 before fc1", edit('("ln2", "mlp.fc1")', '("ln1", "mlp.fc1")'),
             cause="fc1 reads from ln2; ln1 was divided a second time.",
             cure="Fold the scale of fc1 into ln2.", see="ln1 divided twice, ln2 unchanged"),
     ),

@@ -56,8 +56,8 @@ EXERCISE = Exercise(
     goal="Find how much of a group's range to keep, so that rounding it to four bits moves the output least.",
     reference=search_clip, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9,
     hints=(
-        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the output moves by `change @ hessian @ change` with change = scale × q - w.",
-        "Measure the change against the weights as they were, clipped ones included: what clipping takes away counts. `min(ratios, key=error)` finds the first of the best.",
+        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the error is the quadratic form of the change with the hessian.",
+        "`@` twice gives the quadratic form. Measure the change against the weights as they were, clipped ones included. `min` with a `key` finds the first of the best.",
     ),
     why="a single weight no longer decides how coarsely its whole group is rounded.",
     mistakes=(
@@ -74,7 +74,7 @@ EXERCISE = Exercise(
             cure="Compare with the weights as they were.", see="a small ratio nearly always"),
         Mistake("the integers not clipped", edit(".clip(-7, 7)", ""),
             cause="An integer of 9 was allowed, and four bits hold -7 to 7 here.",
-            cure="Add `.clip(-7, 7)` behind `np.rint`.", see="0.5 nearly always"),
+            cure="Add `.clip(-7, 7)` after `np.rint`.", see="0.5 nearly always"),
         Mistake("the worst", edit("min(ratios", "max(ratios"),
             cause="The ratio with the largest error was returned.",
             cure="Take the smallest error.", see="a ratio that nobody wants"),

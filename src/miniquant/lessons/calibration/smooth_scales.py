@@ -37,7 +37,7 @@ EXERCISE = Exercise(
     reference=smooth_scales, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-4,
     hints=(
         "A channel is a column of x and a column of w: both maxima run along axis 0.",
-        "`np.abs(x).max(axis=0) ** strength / np.abs(w).max(axis=0) ** (1 - strength)`.",
+        "Take the absolute values first, `np.abs`. Each maximum is raised to its power with `**`; the two exponents add up to 1.",
     ),
     why="with strength 0.5 activations and weights end up with the same range in every channel.",
     mistakes=(

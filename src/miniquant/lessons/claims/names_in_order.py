@@ -58,7 +58,7 @@ EXERCISE = Exercise(
     ),
     why="it looks at every pair of neighbours, and one pair in the wrong order is enough to falsify the claim.",
     mistakes=(
-        Mistake("a name may stand twice",
+        Mistake("duplicate names allowed",
             edit("all(first < second for first, second in pairwise(names))", "names == sorted(names)"),
             cause="Sorting keeps doubles, so a list with a name twice equals its sorted self.",
             cure="Compare neighbours with `<`, which a double fails.", see="`True` for a list with a name twice"),

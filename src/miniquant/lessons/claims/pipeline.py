@@ -1,4 +1,4 @@
-"""What the claims of lab 12 are about, the referee that reads the files, and a second exporter to plant bugs in."""
+"""What the claims of lab 15 are about, the referee that reads the files, and a second exporter to plant bugs in."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class InMemory(Pipeline):
         return shape[::-1]
 
     def room(self, n_bytes: int) -> int:
-        """How far behind a tensor of ``n_bytes`` the next one begins."""
+        """How far after a tensor of ``n_bytes`` the next one begins."""
         return padded(n_bytes, 32)
 
     def key_count(self, n_keys: int) -> int:

@@ -47,7 +47,7 @@ EXERCISE = Exercise(
     reference=aligned_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
         "Keep a position. Note it for the tensor, add the tensor's size, and move on to the next multiple of the alignment.",
-        "`size + (-size % alignment)` is `size` with its padding: in Python `-12 % 32` is 20, and `-32 % 32` is 0.",
+        "In Python `%` with a negative number on its left gives the padding: `-12 % 32` is 20, and `-32 % 32` is 0.",
     ),
     why="llama.cpp maps the file into memory, and the instructions that read blocks fast want them aligned.",
     mistakes=(

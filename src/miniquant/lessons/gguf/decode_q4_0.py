@@ -48,8 +48,8 @@ EXERCISE = Exercise(
     goal="Turn blocks of Q4_0 back into weights: d × (level - 8), the low nibbles first, then the high ones.",
     reference=decode_q4_0, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        '`np.frombuffer(raw, np.uint8).reshape(-1, 18)` has a row for each block; its first two columns are d, and `np.ascontiguousarray(rows[:, :2]).view("<f2")` reads them.',
-        "`np.concatenate([packed & 15, packed >> 4], axis=1)` are the 32 levels. They are uint8: convert to float32 before you subtract 8.",
+        "Read all bytes with `np.frombuffer` and give them a row for each block. The first two columns are d, the other sixteen the packed levels.",
+        "A slice of columns is not contiguous, and `view` as `<f2` needs `np.ascontiguousarray` first. Low and high nibbles are joined with `np.concatenate`; they are uint8, so convert them to float32 before you subtract 8.",
     ),
     why="a reader of real GGUF needs no more than this for the most common type of a small model.",
     mistakes=(
@@ -80,7 +80,7 @@ EXERCISE = Exercise(
             ),
             cause="d was left a float16, and so is everything that it is multiplied by.",
             cure="Convert d with `.astype(np.float32)`.", see="the right numbers as float16"),
-        Mistake("the scale behind the values",
+        Mistake("the scale after the values",
             edit("rows[:, :2]", "rows[:, 16:]").edit("rows[:, 2:]", "rows[:, :16]"),
             cause="d was read from the last two bytes of each block.",
             cure="It is in the first two.", see="every weight another"),

@@ -60,8 +60,8 @@ EXERCISE = Exercise(
     reference=encode_q4_0, oracle=oracle, cases=cases, minutes=9, difficulty="core",
     fields=lambda w: block_fields(w, 16),
     hints=(
-        "The weight of largest size, with its sign: `at = np.abs(w).argmax(axis=1, keepdims=True)` and `np.take_along_axis(w, at, axis=1)`. Divided by -8 it gives d, and it lands on level 0 itself.",
-        "`q = np.minimum((w * factor + np.float32(8.5)).astype(np.uint8), 15)` with `factor` 1 / d, or 0 for a block of zeros; then `q[:, :16] | q[:, 16:] << 4` after `d` as float16.",
+        "The weight of largest size keeps its sign: find its place with `argmax` of the absolute values, then take it from there. Divided by -8 it gives d, and it becomes level 0 itself.",
+        "`np.take_along_axis` takes one number of each row, `astype(np.uint8)` cuts off, `np.minimum` keeps 15 as the limit. The last sixteen levels are shifted by 4 and joined to the first sixteen with `|`.",
     ),
     why="18 bytes for 32 weights, the same 18 that ggml writes: 4.5 bits a weight.",
     mistakes=(

@@ -60,7 +60,7 @@ EXERCISE = Exercise(
     fields=lambda w: block_fields(w, 32),
     hints=(
         "d is absmax / 127 of each block, in float32. ggml multiplies by `1 / d`, that of the unrounded d; only the stored d is a float16. For a block of zeros use 0 instead of `1 / d`.",
-        'Half away from zero: `whole = np.trunc(x)`, then `whole + np.trunc(2 * (x - whole))`. To interleave, make both parts uint8, `d.astype("<f2").view(np.uint8)` of shape (n, 2) and the values (n, 32), and use `np.concatenate(…, axis=1)`.',
+        "Half away from zero: split each number with `np.trunc` into its whole part and the rest; twice the rest, cut off again, is -1, 0 or 1. To interleave, `view` both parts as uint8 and join them with `np.concatenate` along axis 1.",
     ),
     why="these are the bytes that ggml itself writes, to the last bit.",
     mistakes=(
@@ -89,7 +89,7 @@ EXERCISE = Exercise(
             cure="Round before you convert.", see="values one too small in size, about half of them"),
         Mistake("the scale rounded first",
             edit("    factor =", "    d = d.astype(np.float16).astype(np.float32)\n    factor ="),
-            cause="You divided by the scale as float16 will hold it; that is GGUF-lite's rule and the better one, but ggml does not follow it.",
+            cause="You divided by the scale as float16 will hold it; that is GGUF-lite's rule, and ggml does not follow it.",
             cure="Compute the values with the float32 scale, and round it only when you store it.",
             see="scales right, and a value here and there off by one"),
         Mistake("divided by d", edit("w * factor", "w / np.where(d == 0, np.float32(1), d)"),

@@ -36,7 +36,7 @@ EXERCISE = Exercise(
     reference=gguf_header, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", fields=fields,
     hints=(
         'The magic is four letters in reading order, `b"GGUF"`; the rest is one u32 and two u64.',
-        '`b"GGUF" + struct.pack("<IQQ", 3, n_tensors, n_kv)`; the `<` also keeps `struct` from padding.',
+        "`struct.pack` writes all three numbers at once. A `<` at the front of its format also keeps it from padding.",
     ),
     why="llama.cpp decides by these 24 bytes whether to read on.",
     mistakes=(

@@ -37,7 +37,7 @@ EXERCISE = Exercise(
     reference=gguf_string, oracle=oracle, cases=cases, minutes=2, difficulty="warm-up", fields=fields,
     hints=(
         "Encode first, then count: the length is that of the bytes.",
-        '`data = text.encode("utf-8")`, and `struct.pack("<Q", len(data)) + data`.',
+        "`str.encode` makes the bytes, `struct.pack` with the letter `Q` the length before them.",
     ),
     why="keys, texts, tokens and tensor names are all written like this.",
     mistakes=(

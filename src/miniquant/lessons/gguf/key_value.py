@@ -113,7 +113,7 @@ EXERCISE = Exercise(
             cure="Write it with `gguf_string`.", see="the key begins at byte 0"),
         Mistake("no type for the elements",
             edit('"<IIQ", 9, 8', '"<IQ", 9').edit("<IIQ{", "<IQ{").edit("9, 5, ", "9, "),
-            cause="Behind the 9 that says array, the type of the elements is missing.",
+            cause="After the 9 that says array, the type of the elements is missing.",
             cure="Write two types for an array: 9, then 8 or 5.", see="arrays too short by four bytes"),
         Mistake("32-bit number of elements", edit('"<IIQ"', '"<III"').edit("<IIQ{", "<III{"),
             cause="The number of elements takes four bytes, and here eight.",

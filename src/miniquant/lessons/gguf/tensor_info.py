@@ -54,7 +54,7 @@ EXERCISE = Exercise(
     reference=tensor_info, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
         "Begin with `gguf_string(name)`. The other numbers are u32 for n_dims and the type, u64 for the dims and the offset.",
-        '`dims = shape[::-1]`, then `struct.pack(f"<I{len(dims)}Q", len(dims), *dims)`, then `struct.pack("<IQ", type_code, offset)`.',
+        "A slice with step -1 reverses the shape. An f-string gives `struct.pack` a format with as many `Q` as there are dims, and a `*` hands it a whole tuple.",
     ),
     why="ggml counts dims from the inside out, and a file that does not is read as another matrix.",
     mistakes=(

@@ -39,7 +39,7 @@ EXERCISE = Exercise(
     reference=bounded_count, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "Before you allocate or loop, ask how many bytes `count` entries take at the very least.",
-        "`if count * smallest > left: raise FormatError(...)`, then `return count`. Python's integers do not wrap around; in C you would compare `count` with `left / smallest` instead.",
+        "Multiply, and compare with the bytes that are left. Python's integers do not wrap around; in C you would divide instead.",
     ),
     why="a file now pays with its own bytes for every entry that it makes you prepare for.",
     mistakes=(

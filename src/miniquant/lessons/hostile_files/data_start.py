@@ -7,9 +7,9 @@ from ...lab import Exercise, Mistake, edit, omit
 def data_start(position, alignment, file_size):
     """Where the data begin.
 
-    position: the first byte behind the tensor infos; alignment: what the file says; file_size: in bytes
+    position: the first byte after the tensor infos; alignment: what the file says; file_size: in bytes
     ->   the next multiple of alignment, position itself included; or FormatError if alignment is no power of two, or
-    the data would begin behind the end of the file
+    the data would begin after the end of the file
     """
     if alignment == 0 or alignment & (alignment - 1):
         raise FormatError(f"the alignment is {alignment}, and it must be a power of two")
@@ -29,7 +29,7 @@ def oracle(position, alignment, file_size):
     for start in range(position, file_size + 1):
         if start % alignment == 0:
             return start
-    raise FormatError("behind the end")
+    raise FormatError("after the end")
 
 
 def cases(random):
@@ -44,13 +44,13 @@ EXERCISE = Exercise(
     goal="Find where the data begin: the next multiple of the alignment, if that is a power of two and in the file.",
     reference=data_start, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The alignment is a number of the file like any other: it may be 0. A power of two has a single bit set: `alignment & (alignment - 1)` is then 0.",
-        "`-(-position // alignment) * alignment` is the next multiple; `position` itself if it is one. It may be the file's size, not more.",
+        "The alignment is a number of the file like any other: it may be 0. A power of two has a single bit set, and the number before it has all the bits below.",
+        "`&` of the two is then 0. `//` rounds down, and of a negative number it rounds away from zero: so it can find the next multiple. It may be the file's size, not more.",
     ),
     why="a division by a number from a file is a question that the file may answer with 0.",
     mistakes=(
         Mistake("every file taken for honest", omit("if alignment").omit("if start >"),
-            cause="This rounds up, and believes everything: an alignment of 0 or 24, and data behind the end.",
+            cause="This rounds up, and believes everything: an alignment of 0 or 24, and data after the end.",
             cure="Refuse what is no power of two, then a start that is more than `file_size`.",
             see="ZeroDivisionError, and 48 for an alignment of 24"),
         Mistake("divided by zero", edit("alignment == 0 or alignment", "alignment"),
@@ -74,7 +74,7 @@ EXERCISE = Exercise(
             cause="The data would begin inside the tensor infos.",
             cure="Round up: `-(-position // alignment) * alignment`.", see="32 where 64 is expected"),
         Mistake("the end not checked", omit("if start >"),
-            cause="The data may begin behind the end of the file, and what is left for tensors is then negative.",
+            cause="The data may begin after the end of the file, and what is left for tensors is then negative.",
             cure="Refuse a start that is more than `file_size`.", see="a start of 2**31 in 100 bytes accepted"),
         Mistake("the position checked", edit("if start > file_size", "if position > file_size"),
             cause="You compared the position with the file's size, and it is the start after rounding that may lie outside.",

@@ -32,7 +32,7 @@ EXERCISE = Exercise(
     reference=fits_inside, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
         "The numbers are `np.uint64`, as in C: `offset + size` may wrap around to something small. Subtract instead, and only what cannot go below zero.",
-        "`size <= left and offset <= left - size`: the first half makes sure that the subtraction in the second one does not wrap.",
+        "Two comparisons joined by `and`: the first makes sure that the subtraction in the second one does not wrap.",
     ),
     why="this line is the whole difference between a refused file and memory of yours in somebody's hands.",
     mistakes=(

@@ -1,6 +1,6 @@
 """A computer that is only played: what a reader in C would do to the real one is noticed here, named, and not done.
 
-The readers of lab 17 ask it for memory, copy into what they were given, count their rounds and create files. No byte is
+The readers of lab 20 ask it for memory, copy into what they were given, count their rounds and create files. No byte is
 allocated and no file is written. What would have hurt is raised as ``Harm``.
 """
 
@@ -45,7 +45,7 @@ class Machine:
         return "a machine"
 
     def number(self, data: bytes, at: int, size: int) -> int:
-        """A number of the file, low byte first. Behind the end of the file there are zeros: so C's fread leaves it."""
+        """A number of the file, low byte first. After the end of the file there are zeros: so C's fread leaves it."""
         return int.from_bytes(data[at : at + size], "little")
 
     def allocate(self, size: int, purpose: str) -> Buffer:

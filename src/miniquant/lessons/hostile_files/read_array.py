@@ -14,7 +14,7 @@ def read_array(data, at, machine):
 
     data: the whole file, bytes; at: where the element type (u32) begins, then the count (u64), then the elements;
     SCALARS: element type -> bytes of an element; machine.allocate(size, purpose) asks for memory, once
-    ->   (the elements as bytes, the place behind them); or FormatError, and then no memory was asked for
+    ->   (the elements as bytes, the place after them); or FormatError, and then no memory was asked for
     """
     if at + 12 > len(data):
         raise FormatError("the head of an array is not there", offset=at)
@@ -56,7 +56,7 @@ def _with_requests(function, case):
         raise
     if not isinstance(result, tuple) or len(result) != 2:
         return result
-    return {"elements": result[0], "behind": result[1], "bytes asked for": [asked for asked, _ in machine.requests]}
+    return {"elements": result[0], "after": result[1], "bytes asked for": [asked for asked, _ in machine.requests]}
 
 
 def cases(random):
@@ -65,7 +65,7 @@ def cases(random):
     def said(kind, count, elements=b""):
         return struct.pack("<IQ", kind, count) + elements
 
-    good = [(said(4, 2, bytes(range(8))), 0), (b"abc" + said(0, 3, b"xyz") + b"behind", 3), (said(12, 0), 0)]
+    good = [(said(4, 2, bytes(range(8))), 0), (b"abc" + said(0, 3, b"xyz") + b"after", 3), (said(12, 0), 0)]
     good += [(said(10, 1, bytes(range(8))), 0)]
     bad = [(said(4, 3, bytes(8)), 0), (said(4, 8, bytes(8)), 0), (said(4, 2**62, bytes(8)), 0), (b"", 0)]
     bad += [(said(12, 2**61 + 1, bytes(8)), 0), (said(0, 2**64 - 1, bytes(8)), 0), (said(9, 1, bytes(8)), 0)]
@@ -84,8 +84,8 @@ EXERCISE = Exercise(
     goal="Read an array of numbers as bytes, and ask the machine for memory only once the file has shown that it is there.",
     reference=read_array, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=_with_requests,
     hints=(
-        "In this order: the 12 bytes of type and count are there; the type is in `SCALARS`; `count * SCALARS[kind]` bytes are there; only then `machine.allocate(size, ...)`.",
-        'After `kind, count = struct.unpack_from("<IQ", data, at)` and the checks: `machine.allocate(size, "an array")`, and return `data[at + 12 : at + 12 + size]` with the place behind it.',
+        "In this order: the 12 bytes of type and count are there; the type is in `SCALARS`; the bytes of all elements are there; only then allocate.",
+        "`struct.unpack_from` reads both numbers at once. `SCALARS` gives the bytes of one element, `machine.allocate` asks for memory, and a slice holds the elements.",
     ),
     why="an allocation that comes after its check costs an attacker as many bytes as it costs you.",
     mistakes=(
@@ -93,7 +93,7 @@ EXERCISE = Exercise(
                 "machine.allocate(size"
             ),
             cause="Memory was asked for first and the count looked at afterwards: the refusal comes when the harm is done.",
-            cure="Move `machine.allocate` behind the last check.",
+            cure="Move `machine.allocate` after the last check.",
             see="memory was asked for before the count was checked"),
         Mistake("every file taken for honest", body("""
                 kind, count = struct.unpack_from("<IQ", data, at)
@@ -113,7 +113,7 @@ EXERCISE = Exercise(
                 return data[at + 12 : at + 12 + size], at + 12 + size
             """),
             cause="Memory was asked for before the count was held against the file, and `struct.error` and `KeyError` come out besides.",
-            cure="Move `machine.allocate` behind the last check, and begin with the twelve bytes and the type.",
+            cure="Move `machine.allocate` after the last check, and begin with the twelve bytes and the type.",
             see="memory was asked for before the count was checked"),
         Mistake("nothing checked",
             omit("if size >").edit('machine.allocate(size, "an array")', 'machine.requests.append((size, "an array"))'),

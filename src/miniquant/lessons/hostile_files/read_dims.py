@@ -10,7 +10,7 @@ def read_dims(data, at):
     """The dims at byte `at` of a GGUF file.
 
     data: the whole file, bytes; at: where n_dims (u32) begins, then n_dims dims (u64 each)
-    ->   (the dims as a tuple, the place behind them); or FormatError if there are more than four, or not all are there
+    ->   (the dims as a tuple, the place after them); or FormatError if there are more than four, or not all are there
     """
     if at + 4 > len(data):
         raise FormatError("n_dims is not there", offset=at)
@@ -57,7 +57,7 @@ EXERCISE = Exercise(
     reference=read_dims, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         "First n_dims as a u32, if its four bytes are there; then its limit; then whether 8 bytes for each are there; then the dims.",
-        '`struct.unpack_from(f"<{n_dims}Q", data, at + 4)` once everything is checked; the place behind them is `at + 4 + 8 * n_dims`.',
+        "An f-string gives `struct.unpack_from` a format with as many `Q` as there are dims. The place after them is 4 bytes and 8 for each dim further on.",
     ),
     why="a table with room for four dims holds four, whatever the file would like.",
     mistakes=(
@@ -66,7 +66,7 @@ EXERCISE = Exercise(
             cure="Check the four bytes, then the limit, then the bytes of the dims; each is a `FormatError`.",
             see="struct.error, and more than four dims"),
         Mistake("no limit", omit("if n_dims > 4"),
-            cause="As many dims are read as the file says; a reader that keeps them in a row of four writes over what stands behind.",
+            cause="As many dims are read as the file says; a reader that keeps them in a row of four writes over what comes after the row.",
             cure="Refuse more than 4.", see="five dims accepted"),
         Mistake("off by one", edit("n_dims > 4", "n_dims > 3"),
             cause="Four dims are the most that GGUF allows, and they are allowed.",
@@ -89,10 +89,10 @@ EXERCISE = Exercise(
         Mistake("negative dims", edit("}Q", "}q"),
             cause="The dims were read as signed numbers.",
             cure="Read them as `Q`.", see="-9223372036854775808 among the dims"),
-        Mistake("the place behind them", edit("at + 4), end", "at + 4), end - at"),
-            cause="The place behind the dims was counted from 0, and these stand at `at`.",
-            cure="Return `at + 4 + 8 * n_dims`.", see="right at 0, too small further behind"),
-        Mistake("turned round", edit("data, at + 4), end", "data, at + 4)[::-1], end"),
+        Mistake("the place after them", edit("at + 4), end", "at + 4), end - at"),
+            cause="The place after the dims was counted from 0, and these stand at `at`.",
+            cure="Return `at + 4 + 8 * n_dims`.", see="right at 0, too small further on"),
+        Mistake("reversed", edit("data, at + 4), end", "data, at + 4)[::-1], end"),
             cause="The dims were reversed; here they stay as the file has them.",
             cure="Return them in the order of the file.", see="(3, 64) where (64, 3) is expected"),
     ),

@@ -10,7 +10,7 @@ def safe_string(data, at):
     """The string at byte `at` of a GGUF file.
 
     data: the whole file, bytes; at: where the string's length (u64) begins
-    ->   (text, the place behind it); or FormatError if the length or the text is not there, or is no UTF-8
+    ->   (text, the place after it); or FormatError if the length or the text is not there, or is no UTF-8
     """
     if at + 8 > len(data):
         raise FormatError("the length of a string is not there", offset=at)
@@ -60,7 +60,7 @@ EXERCISE = Exercise(
     reference=safe_string, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
         "Three things may be wrong: fewer than 8 bytes for the length, a length that reaches beyond the file, bytes that are no UTF-8. Each is a `FormatError`.",
-        "`len(data) - at - 8` bytes are left for the text. Compare the length with that before you slice: a slice that reaches too far raises nothing.",
+        "Count the bytes that are left after the length, and compare before you slice: a slice that reaches too far raises nothing. `decode` raises `UnicodeDecodeError`.",
     ),
     why="every name, key and token of a GGUF file comes through this function.",
     mistakes=(
@@ -81,7 +81,7 @@ EXERCISE = Exercise(
             cure="`len(data) - at - 8` bytes are left.", see="a length up to eight too large accepted"),
         Mistake("the place forgotten", edit("if length > len(data) - at - 8", "if length > len(data) - 8"),
             cause="The length was held against the whole file, as if the string stood at its beginning.",
-            cure="`len(data) - at - 8` bytes are left.", see="right at 0, too trusting further behind"),
+            cure="`len(data) - at - 8` bytes are left.", see="right at 0, too trusting further on"),
         Mistake("one more wraps around",
             edit("if length > len(data) - at - 8", "if length + 1 & (2**64 - 1) > len(data) - at - 7"),
             cause="C wants room for a zero at the end, and the largest length plus one is 0.",
@@ -89,7 +89,7 @@ EXERCISE = Exercise(
         Mistake("a negative length accepted",
             edit("<Q", "<q").edit("data[at + 8 : end]", "data[at + 8 : max(0, end)]"),
             cause="The length was read as a signed number, and a negative one is less than what is left.",
-            cure="Read it as `<Q`.", see="an empty string, and a place behind it that lies in front of it"),
+            cure="Read it as `<Q`.", see="an empty string, and a place after it that lies before it"),
         Mistake("off by one at the end", edit("if length > len(data) - at - 8", "if length >= len(data) - at - 8"),
             cause="You compared with `>=`, and a string may end with the file.",
             cure="Compare with `>`.", see="FormatError for a string at the end of the file"),
@@ -103,9 +103,9 @@ EXERCISE = Exercise(
         Mistake("the wrong error", edit("except UnicodeDecodeError", "except ZeroDivisionError"),
             cause="Python's own `UnicodeDecodeError` came out; who calls you has to expect one error, not a list of them.",
             cure="Catch `UnicodeDecodeError` and raise `FormatError`.", see="UnicodeDecodeError"),
-        Mistake("the place behind it",
+        Mistake("the place after it",
             edit('data[at + 8 : end].decode("utf-8"), end', 'data[at + 8 : end].decode("utf-8"), end - 8'),
-            cause="The place behind the string lacks the eight bytes of the length.",
+            cause="The place after the string lacks the eight bytes of the length.",
             cure="Return `at + 8 + length`.", see="the right text, and a place eight bytes early"),
     ),
 )

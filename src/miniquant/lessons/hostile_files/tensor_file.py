@@ -44,7 +44,7 @@ def cases(random):
         ("a..b", set()),
     ]
     bad = ["", "../../.profile", "/etc/passwd", "..\\..\\x", "a/../../x", "....//x", ".", "..", ".hidden", "a/b", "C:x"]
-    bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x"]
+    bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x", "a\\b", "a^b", "[a]"]
     again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"})]
     drawn = ["".join(SAFE[i] for i in random.integers(0, 52, 12)) for _ in range(3)]
     return [*good, *((name, set()) for name in bad), *again, *((name, {"w.bin"}) for name in drawn)]
@@ -92,7 +92,7 @@ EXERCISE = Exercise(
             cure="Spell the class out: `[0-9A-Za-z_-]`.", see="`größe.bin` returned"),
         Mistake("a newline at the end",
             edit('re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}"', 're.match(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}$"'),
-            cause="`$` also matches in front of a newline at the very end.",
+            cause="`$` also matches before a newline at the very end.",
             cure="Use `re.fullmatch`.", see="a name that ends in a newline accepted"),
         Mistake("a dot in front", edit("[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", "[0-9A-Za-z._-]{1,64}"),
             cause="A name may begin with a dot here: such a file is hidden, and `..` is the folder above.",

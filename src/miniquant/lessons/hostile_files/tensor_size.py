@@ -49,7 +49,7 @@ EXERCISE = Exercise(
     reference=tensor_size, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
         "Multiply the dims that are not 0. If the product reaches 2**60, refuse: a zero beside them excuses nothing.",
-        "Then 0 bytes if a dim is 0, else `product // weights * size`. A tensor without dims has one weight: begin with 1.",
+        "Then 0 bytes if a dim is 0; otherwise whole blocks, counted with `//`, times the bytes of one. A tensor without dims has one weight: begin with 1.",
     ),
     why="one product decides how much is allocated and how much is copied: it must not be two different numbers.",
     mistakes=(

@@ -1,4 +1,4 @@
-"""INT4 per group, fake quantization, and why the scale is rounded first."""
+"""INT4 per group, fake quantization, and why memory and file must use the same scale."""
 
 EXERCISES = (
     "group_reshape",

@@ -4,9 +4,9 @@ from ...lab import Exercise, Mistake, edit
 
 
 def bits_per_weight(bits, group_size):
-    """The bits that one weight takes, its share of a float16 scale included.
+    """The bits that one weight takes: those of its integer, and its share of its group's float16 scale.
 
-    bits: of one integer, group_size: the weights that share a scale   ->   a number, not always whole
+    bits: of one integer; group_size: how many weights share one scale   ->   a number, not always whole
     """
     return bits + 16 / group_size
 
@@ -19,35 +19,76 @@ def oracle(bits, group_size):
 
 def cases(random):
     """Common formats, then random bits and sizes."""
-    return [(4, 64), (4, 16), (8, 256), *((int(random.integers(2, 9)), 32 * k) for k in (1, 3, 8))]
+    return [(4, 64), (4, 16), (8, 256), (3, 4), (4, 1), *((int(random.integers(2, 9)), 32 * k) for k in (1, 3, 8))]
+
+
+def quantities(bits, group_size):
+    """What students take for the result, or for a part of it."""
+    return {
+        "`bits`": bits,
+        "`group_size`": group_size,
+        "16 / `group_size`": 16 / group_size,
+        "`bits` / `group_size`": bits / group_size,
+        "`bits` * `group_size`": bits * group_size,
+        "(`bits` + 16) / `group_size`": (bits + 16) / group_size,
+        "`group_size` / 16": group_size / 16,
+        "`group_size` + 1": group_size + 1,
+        "`group_size` - 1": max(group_size - 1, 0),
+        "16": 16,
+    }
 
 
 EXERCISE = Exercise(
     goal="Count what one weight really costs: its own bits, and its share of its group's float16 scale.",
-    reference=bits_per_weight, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", tolerance=1e-9,
+    reference=bits_per_weight, oracle=oracle, cases=cases, quantities=quantities, minutes=5, difficulty="warm-up", tolerance=1e-9,
     hints=(
         "A group takes `bits` bits for each of its weights, and one float16 in addition.",
-        "A float16 has 16 bits, shared by `group_size` weights.",
+        "Python's `/` keeps the fraction of a quotient, and `//` drops it. One weight pays its share of a scale that the whole group uses.",
     ),
-    why="smaller groups are more exact and cost more bits; this is the price, before you write a single byte.",
+    why="smaller groups are more exact and cost more bits. Now you know the price before you write a single byte.",
     mistakes=(
         Mistake("scale counted for every weight", edit("16 / group_size", "16.0"),
             cause="The scale is stored once a group, not once a weight.",
             cure="Divide its 16 bits by `group_size`.", see="20.0 where 4.25 is expected"),
         Mistake("scale left out", edit("bits + 16 / group_size", "float(bits)"),
-            cause="The integers cannot be read without their scale, so its bits count too.",
-            cure="Add 16 / group_size.", see="exactly 4.0, whatever the group"),
+            cause="The integers are useless without their scale, so its bits count too.",
+            cure="Add 16 / group_size.", see="exactly 4.0 for every group size"),
         Mistake("bytes mixed with bits", edit("16", "2"),
-            cause="A float16 is 2 bytes, and this sum is in bits.",
+            cause="A float16 has 2 bytes, but this sum is in bits.",
             cure="Write 16, not 2.", see="4.03125 where 4.25 is expected"),
         Mistake("a float32 scale", edit("16", "32"),
             cause="This format stores its scales as float16.",
             cure="Write 16, not 32.", see="4.5 where 4.25 is expected"),
         Mistake("whole bits", edit("/", "//"),
-            cause="`//` rounds the share of the scale down, for most groups to nothing.",
-            cure="Divide with `/`: an average may be a fraction.", see="4 where 4.25 is expected"),
+            cause="The fraction is lost, and the share of a scale is often less than one bit.",
+            cure="Divide with `/`, and return the fraction too: an average need not be a whole number.", see="4 where 4.25 is expected"),
         Mistake("bits of a whole group", edit("bits + 16 / group_size", "float(bits * group_size + 16)"),
-            cause="That is what a group takes, all weights together.",
+            cause="That is what all weights of a group take together.",
             cure="Divide by `group_size`.", see="272.0 where 4.25 is expected"),
+        Mistake("always four bits",
+            edit("bits + 16 / group_size", "4 + 16 / group_size"),
+            cause="The number of bits is an argument, and the results are always those of 4 bits.",
+            cure="Write `bits`.",
+            see="right for 4 bits, wrong for 8"),
+        Mistake("always groups of 64",
+            edit("group_size", "64"),
+            cause="The size of a group is an argument, and the results are always those of groups of 64.",
+            cure="Write `group_size`.",
+            see="right for groups of 64, wrong for others"),
+        Mistake("share upside down",
+            edit("16 / group_size", "group_size / 16"),
+            cause="group_size / 16 grows with the group. A weight's share of one scale gets smaller in a larger group.",
+            cure="Divide 16 by `group_size`.",
+            see="8.0 where 4.25 is expected"),
+        Mistake("weight's own bits shared too",
+            edit("bits + 16 / group_size", "(bits + 16) / group_size"),
+            cause="The weight's own bits are divided by the size of the group as well.",
+            cure="Only the 16 bits of the scale are shared.",
+            see="0.3125 where 4.25 is expected"),
+        Mistake("bits times share",
+            edit("bits + 16", "bits * 16"),
+            cause="The bits of the integer and its share of the scale are stored one after the other, so they add up.",
+            cure="Write `+`.",
+            see="1.0 where 4.25 is expected"),
     ),
 )

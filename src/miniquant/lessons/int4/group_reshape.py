@@ -9,9 +9,10 @@ from ..shared.by_hand import slices
 def group_reshape(w, group_size):
     """Rows cut into groups of neighbours.
 
-    w: (out, in)   ->   (out, in / group_size, group_size), the weights in their order
+    w: (out, in), any dtype   ->   (out, in / group_size, group_size), the same dtype, the weights in their order
 
-    Raises ValueError if the rows do not divide into groups.
+    The first group of a row holds its first group_size weights. Raises ValueError if `in` is not a multiple of
+    group_size.
     """
     out, n_in = w.shape
     return w.reshape(out, n_in // group_size, group_size)
@@ -25,51 +26,68 @@ def oracle(w, group_size):
 
 
 def cases(random):
-    """Whole groups, rows that do not divide, integers, random weights."""
+    """Whole groups, rows that do not divide or are too short, integers, one group a row, groups of one, random weights."""
     return [
         (np.arange(32, dtype=np.float32).reshape(4, 8), 4),
         (np.arange(12, dtype=np.float32).reshape(2, 6), 2),
         (np.arange(24, dtype=np.float32).reshape(4, 6), 4),  # 6 weights do not divide into groups of 4
         (np.arange(24, dtype=np.int8).reshape(2, 12), 3),
+        (np.arange(8, dtype=np.float32).reshape(2, 4), 8),  # a row is shorter than a group
+        (np.arange(8, dtype=np.float32).reshape(2, 4), 4),
+        (np.arange(8, dtype=np.float32).reshape(2, 4), 1),
         (random.normal(size=(3, 12)).astype(np.float32), 3),
     ]
 
 
+def traits(w, group_size):
+    """What is special about the rows."""
+    out, n_in = w.shape
+    return {
+        "a row is shorter than a group": n_in < group_size,
+        "a row is longer than a group, and no multiple of it": n_in > group_size and n_in % group_size > 0,
+        "a row is one group": n_in == group_size,
+        "a row has more than one group": n_in > group_size,
+        "a group is one weight": group_size == 1,
+        "a row has as many groups as a group has weights": n_in == group_size * group_size,
+        "the number of rows is no multiple of `group_size`": out % group_size > 0,
+    }
+
+
 EXERCISE = Exercise(
     goal="Cut every row into groups of neighbours, without moving a weight, and refuse rows that do not divide.",
-    reference=group_reshape, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", may_view=True,
+    reference=group_reshape, oracle=oracle, cases=cases, traits=traits, minutes=5, difficulty="warm-up", may_view=True,
     hints=(
         "The result has three axes: the row, the group within the row, the weight within the group.",
-        "`w.reshape(rows, columns // group_size, group_size)`: for rows that do not divide, numpy refuses by itself.",
+        "`w.shape` has the lengths of the axes, and the method `reshape` takes new ones. It keeps the order of the numbers, and raises a ValueError if their count does not fit.",
     ),
-    why="the weights lie in memory in this very order, so the cut costs nothing, and the way back is a reshape too.",
+    why="the weights are in memory in this order already, so the cut costs nothing. The way back is a reshape too.",
     mistakes=(
         Mistake("groups down the columns",
             edit("return w.reshape(out, n_in // group_size, group_size)", "return w.T.reshape(n_in, -1, group_size)"),
-            cause="You transposed first, so a group holds weights of different rows, which belong to different outputs.",
+            cause="A group holds weights of different rows, which belong to different outputs.",
             cure="Reshape w itself; neighbours in a row stay neighbours in a group.",
             see="numbers from different rows side by side, such as [0, 8, 16, 24] in the toy of this page"),
         Mistake("size and count swapped", edit("n_in // group_size, group_size", "group_size, n_in // group_size"),
-            cause="The number of groups and the size of a group changed places.",
+            cause="The number of groups and the size of a group are exchanged.",
             cure="The last axis is the weights of one group: its length is `group_size`.",
             see="the shape (2, 2, 3) where (2, 3, 2) is expected"),
         Mistake("every n-th weight",
             edit("n_in // group_size, group_size)", "group_size, n_in // group_size).transpose(0, 2, 1)"),
-            cause="The weights were dealt out like cards: the shape is right, and neighbours fell into different groups.",
+            cause="The shape is right, but neighbours are in different groups: the first group has every n-th weight of the row.",
             cure="Reshape straight to (out, groups, group_size), without a transpose.",
             see="the right shape, and [0, 3] in a group where [0, 1] is expected"),
         Mistake("one long list of groups", edit("out, n_in // group_size, group_size", "-1, group_size"),
-            cause="`reshape(-1, group_size)` forgets which row a group came from, and lets groups run over a row's end.",
+            cause="The result is one list of groups for all rows. The axis of the rows is missing, and a group can begin in one row and end in the next.",
             cure="Keep the rows as the first of three axes.", see="the shape (6, 2) where (2, 3, 2) is expected"),
         Mistake("size of the toy built in", edit("n_in // group_size, group_size", "-1, 4"),
-            cause="The 4 of the toy stands in your code, so other group sizes are cut in the same way.",
+            cause="Every group has 4 weights, as in the toy.",
             cure="Use the argument `group_size`.", see="right for the toy, and wrong for groups of 2 and 3"),
         Mistake("groups across rows", edit("reshape(out", "reshape(-1"),
-            cause="With -1 for the rows numpy found a shape that fits, in which groups begin in one row and end in the next.",
-            cure="Say how many rows there are: `w.shape[0]`.",
+            cause="Rows that do not divide are accepted. Groups then begin in one row and end in the next.",
+            cure="Give the number of rows yourself: `w.shape[0]`.",
             see="a result for rows of 6 in groups of 4, which must be refused"),
         Mistake("tail dropped", edit("return w", "return w[:, : n_in // group_size * group_size]"),
-            cause="The weights after the last whole group were cut off without a word.",
+            cause="The weights after the last whole group are dropped, and no error says so.",
             cure="Refuse rows that do not divide: let the reshape raise its ValueError.",
             see="a result for rows of 6 in groups of 4, with two weights of each row missing"),
     ),

@@ -8,9 +8,11 @@ from .group_reshape import group_reshape
 
 
 def group_scales(w, group_size):
-    """A scale for every group, for integers from -7 to 7.
+    """A scale for every group, for integers from -7 to 7: the absmax of the group / 7, in float32, then rounded.
 
-    w: (out, in) float32   ->   (out, in / group_size) float32, already rounded to float16
+    w: (out, in) float32; `in` is a multiple of group_size   ->   (out, in / group_size) float32
+
+    The scales are rounded to float16 and held in float32, as round_scale does it. A group of zeros has scale 0.
     """
     absmax = np.abs(group_reshape(w, group_size)).max(axis=2)  # (out, groups)
     scale = absmax / np.float32(7)
@@ -23,28 +25,31 @@ def oracle(w, group_size):
 
 
 def cases(random):
-    """Whole scales, the farthest weight negative, scales that float16 changes, groups of one, random weights."""
+    """Whole scales, the farthest weight negative, scales that float16 changes, tiny weights, groups of one, random weights."""
     made = [
         ([[7, 1, 2, 14], [21, 0, 0, 28]], 2),
         ([[1, -7, 2, -3], [0, 0, -14, 5]], 2),
         (np.arange(32).reshape(4, 8), 4),
         ([[1.0, 0.5, 0.3, 0.2], [0.2, 0.7, 0.6, 0.1]], 1),
+        ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.9, 0.1]], 4),
+        ([[0, 0, 1e-9, -1e-9, 6e-7, -6e-7]], 2),  # scales of 0 and of float16's smallest number
+        ([[5, 1, -4, 3, 2, -6]], 2),  # more groups than weights in a group
         (random.normal(0, 0.02, (3, 12)), 4),
     ]
     return [(np.array(w, np.float32), group_size) for w, group_size in made]
 
 
 EXERCISE = Exercise(
-    goal="Give every group a scale of its own, for integers from -7 to 7, rounded as the file will hold it.",
+    goal="Give every group its own scale, for integers from -7 to 7, rounded as the file will hold it.",
     reference=group_scales, oracle=oracle, cases=cases, minutes=10, difficulty="core",
     hints=(
-        "Cut w with `group_reshape` first; the maximum then runs along the last axis.",
-        "`np.abs(groups).max(axis=2)` has the shape (out, groups); divide it by 7 and round it to float16 and back.",
+        "The rule is that of `channel_scales`. Only the stretch of weights is shorter: there is one maximum for each group.",
+        "`group_reshape` gives three axes, and the weights of a group are along the last one, axis 2. Call `astype` twice to round.",
     ),
-    why="a long weight now costs precision to its own group only; the rest of the row does not notice.",
+    why="a large weight now costs precision in its own group only. The rest of the row keeps its small steps.",
     mistakes=(
         Mistake("divided by 8", edit("float32(7)", "float32(8)"),
-            cause="Four bits reach down to -8 but up to 7 only, so a positive absmax would land on 8, which does not exist.",
+            cause="Four bits reach from -8 to 7. With absmax / 8, a positive absmax would get the integer 8, which does not exist.",
             cure="Divide by 7.", see="scales that are 7/8 of what is expected"),
         Mistake("from minimum to maximum over 15", edit(
                 "np.abs(group_reshape(w, group_size)).max(axis=2)", "np.ptp(group_reshape(w, group_size), axis=2)"
@@ -55,27 +60,47 @@ EXERCISE = Exercise(
             cause="127 is the range of 8 bits.",
             cure="Four bits have 7 steps on either side of zero.", see="scales about eighteen times too small"),
         Mistake("signed maximum", edit("np.abs", ""),
-            cause="A negative weight that lies farther from zero than all others was not seen.",
+            cause="The scale comes from the largest weight. A negative weight may be farther from zero.",
             cure="Take `np.abs` before the maximum.",
-            see="a scale too small for groups whose longest weight is negative"),
+            see="a scale too small for groups whose weight farthest from zero is negative"),
         Mistake("maximum across the groups", edit("axis=2", "axis=1"),
-            cause="`axis=1` compares the first weights of all groups, then the second ones, and so on.",
-            cure="The weights of a group lie along the last axis: use `axis=2`.",
+            cause="The maximum is taken over the first weights of all groups, then over the second ones, and so on.",
+            cure="The weights of a group are along the last axis: use `axis=2`.",
             see="as many scales in a row as a group has weights"),
         Mistake("scale of the whole row",
             edit("max(axis=2)", "max(axis=(1, 2), keepdims=True)[:, :, 0].repeat(w.shape[1] // group_size, axis=1)"),
-            cause="All groups of a row got the same scale, so the long weight still costs everybody.",
+            cause="All groups of a row got the same scale, so one large weight makes the steps of all groups large.",
             cure="Take the maximum within each group, after the reshape.", see="equal numbers along each row"),
         Mistake("scale never rounded", edit(".astype(np.float16).astype(np.float32)", ""),
-            cause="The scales still have float32's digits, and the file has room for float16's.",
+            cause="The scales still have float32's digits. The file has room for float16's only.",
             cure="Round them: `.astype(np.float16).astype(np.float32)`.",
             see="scales that differ in the fourth significant digit"),
         Mistake("left in float16", edit(".astype(np.float32)", ""),
-            cause="The scales were rounded and not converted back, so what is computed from them is rounded again.",
+            cause="The scales are still float16. What is computed from them is rounded again.",
             cure="Add `.astype(np.float32)`.", see="the dtype float16 where float32 is expected"),
         Mistake("an axis too many", edit("axis=2", "axis=2, keepdims=True"),
-            cause="`keepdims=True` leaves an axis of length 1 at the end, and the file stores (out, groups).",
+            cause="There is an axis of length 1 at the end. The file stores (out, groups).",
             cure="Leave `keepdims` out here, and add the axis where you divide.",
             see="the shape (2, 2, 1) where (2, 2) is expected"),
+        Mistake("only divided by 15",
+            edit("float32(7)", "float32(15)"),
+            cause="15 is the number of levels. From zero to the last level there are 7 steps.",
+            cure="Divide by 7.",
+            see="scales about half of what is expected"),
+        Mistake("rounded before the division",
+            edit("scale = absmax / np.float32(7)", "scale = absmax").edit(".astype(np.float32)", ".astype(np.float32) / np.float32(7)"),
+            cause="The scales are quotients of a rounded absmax. Such a quotient has float32's digits again.",
+            cure="Divide first, then round the quotient.",
+            see="scales that differ in the fourth significant digit"),
+        Mistake("never zero",
+            edit("absmax / np.float32(7)", "np.maximum(absmax / np.float32(7), np.float32(1e-6))"),
+            cause="The scale is never 0. Tiny weights, and groups of zeros, have a scale that is too large.",
+            cure="Return the scale 0 where it is 0.",
+            see="a small number where 0 is expected"),
+        Mistake("mean instead of maximum",
+            edit("max(axis=2)", "mean(axis=2)"),
+            cause="The mean distance from zero is shorter than the largest one.",
+            cure="Take the maximum of each group.",
+            see="scales that are too small"),
     ),
 )

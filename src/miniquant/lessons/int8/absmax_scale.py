@@ -2,14 +2,17 @@
 
 import numpy as np
 
-from ...lab import Exercise, Mistake, edit
+from ...lab import Exercise, Mistake, body, edit
 from ..shared.by_hand import nearest32
+from ..shared.scalars import number32
 
 
 def absmax_scale(w):
-    """The width of one step for 8-bit integers.
+    """The width of one step of an 8-bit grid: absmax / 127.
 
-    w: any shape, float32   ->   a float32 number; -127 and 127 are the last integers
+    w: any shape, at least one number, float32   ->   np.float32, one number for all of w
+
+    absmax is the largest absolute value in w. If all weights are 0, the scale is 0.
     """
     return np.abs(w).max() / np.float32(127)
 
@@ -23,56 +26,78 @@ def oracle(w):
 
 
 def cases(random):
-    """The farthest weight positive, negative or absent; a matrix; three axes; random weights."""
+    """The farthest weight positive, negative or absent; a matrix, three axes, one number; small and random weights."""
     made = [
         [1.0, 2.0, 127.0],
         [-127.0, 3.0, 64.0],
         [-254.0, -2.0],
+        [-3.0, -5.0],  # the scale is no round number
         [0.0, 0.0],
+        [1e-9, -1e-9],  # small, and not 0
+        [0.5, -4.5],
         [[1, -2], [3, -381]],
         [[[1.0, 2.0], [3.0, -6.35]]],
+        -254.0,
+        np.array([190, -100]) / 2**24,
         random.normal(size=(4, 6)),
+        random.normal(0, 0.02, (3, 8)),
     ]
     return [(np.array(w, np.float32),) for w in made]
 
 
 EXERCISE = Exercise(
-    goal="Find the width of one step, so that the weight farthest from zero lands on the integer 127 or -127.",
-    reference=absmax_scale, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", tolerance=1e-7,
+    goal="Find the width of one step, so that the weight farthest from zero gets the integer 127 or -127.",
+    reference=absmax_scale, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", observe=number32,
     hints=(
-        "The farthest weight from zero may be a negative one, so take absolute values before you take the maximum.",
-        "`np.abs(w).max()` is the distance that 127 steps must cover; divide it by 127.",
+        "The weight that is farthest from zero may be negative. So compare distances from zero, not the weights themselves.",
+        "`np.abs` gives the absolute values of a whole array, and an array's method `max` gives its largest number. numpy keeps "
+        "float32 if you divide a float32 by a Python integer.",
     ),
-    why="this one number decides how fine the grid is: every weight becomes a whole number of these steps.",
+    why="this one number is the step of the grid: every weight becomes a whole number of these steps.",
     mistakes=(
         Mistake("signed maximum", edit("np.abs(w).max()", "w.max()"),
-            cause="You took the largest weight, and a negative weight that lies farther from zero was not seen.",
+            cause="The scale comes from the largest weight. A negative weight may be farther from zero.",
             cure="Take `np.abs(w)` first, then the maximum.",
-            see="a scale that is too small, or negative, when the longest weight is negative"),
+            see="a scale that is too small, or negative, when the weight farthest from zero is negative"),
         Mistake("absolute value taken too late", edit("np.abs(w).max()", "abs(w.max())"),
-            cause="`abs(w.max())` takes the largest weight first, which drops a negative weight that lies farther from zero.",
-            cure="Turn the two around: `np.abs(w).max()`.",
-            see="a positive scale that is too small when the longest weight is negative"),
+            cause="The scale comes from the absolute value of the largest weight. A negative weight may be farther from zero.",
+            cure="Exchange the two: `np.abs(w).max()`.",
+            see="a positive scale that is too small when the weight farthest from zero is negative"),
         Mistake("Python's max on an array", edit("np.abs(w).max()", "max(abs(w))"),
-            cause="Python's own `max` compares whole rows, and numpy does not say whether one row is larger than another.",
-            cure="Use the array's method, `np.abs(w).max()`, which looks at every number.",
+            cause="Python's own `max` compares whole rows, and numpy does not say which of two rows is larger.",
+            cure="Use the array's method, `np.abs(w).max()`. It looks at every number.",
             see="a ValueError about the truth value of an array"),
         Mistake("divided by 128", edit("127", "128"),
-            cause="An int8 reaches down to -128 but up to 127 only, so a positive absmax divided by 128 steps lands on 128, which does not exist.",
-            cure="Divide by 127, the number of steps on either side of zero.",
+            cause="An int8 reaches from -128 to 127. With absmax / 128, a positive absmax would get the integer 128, which does not exist.",
+            cure="Divide by 127, the number of steps on each side of zero.",
             see="a scale that is a little too small: 1.984375 where 2.0 is expected"),
         Mistake("divided by 255", edit("127", "255"),
-            cause="255 is the number of steps on both sides of zero together, and absmax is the length of one side.",
+            cause="255 steps would cover both sides of zero together. absmax is the length of one side.",
             cure="Divide by 127.", see="a scale about half of what is expected"),
         Mistake("from minimum to maximum", edit("np.abs(w).max()", "(w.max() - w.min())").edit("127", "255"),
             cause="(max - min) / 255 is the scale of asymmetric quantization, which also stores a zero point.",
             cure="Symmetric quantization keeps zero in the middle: use the largest absolute value and 127.",
             see="a scale that depends on both the smallest and the largest weight"),
         Mistake("upside down", edit("np.abs(w).max() / np.float32(127)", "np.float32(127) / np.abs(w).max()"),
-            cause="127 / absmax is the number of steps in a unit, the inverse of the scale.",
+            cause="127 / absmax is the number of steps in one unit. That is the inverse of the scale.",
             cure="Divide absmax by 127, not 127 by absmax.", see="a large scale for small weights, or `inf` for zeros"),
         Mistake("one scale a column", edit("max()", "max(axis=0)"),
-            cause="`axis=0` keeps a maximum for each column, and this tensor has one scale for all of it.",
+            cause="There is a maximum for each column. Here the whole tensor has one scale.",
             cure="Leave `axis` out, so that `max()` returns one number.", see="an array where a number is expected"),
+        Mistake("never zero",
+            edit("/ np.float32(127)", "/ np.float32(127) + np.float32(1e-12)"),
+            cause="The scale of a tensor of zeros is a small number, and it must be 0.",
+            cure="Return absmax / 127, also where that is 0.",
+            see="a tiny number where 0 is expected"),
+        Mistake("mean instead of maximum",
+            edit("max()", "mean()"),
+            cause="The mean distance from zero is shorter than the largest one. The weights beyond it would need integers beyond 127.",
+            cure="Take the maximum: `np.abs(w).max()`.",
+            see="a scale that is too small for every tensor with different weights"),
+        Mistake("sum of both ends",
+            body("return (w.max() - w.min()) / np.float32(127)"),
+            cause="max - min is the length of both sides together when the weights have both signs. One side is enough.",
+            cure="Use the largest absolute value.",
+            see="a scale up to twice as large as expected"),
     ),
 )

@@ -68,7 +68,7 @@ EXERCISE = Exercise(
     reference=decode_q6_k, oracle=oracle, cases=cases, minutes=9, difficulty="core", tolerance=2e-6,
     hints=(
         "Each half, 128 weights, has 64 bytes of ql and 32 of qh. Its four quarters of 32 weights: low nibbles of ql[0:32], of ql[32:64], then the high nibbles of the same; bits 0-1, 2-3, 4-5 and 6-7 of qh.",
-        "`ql = rows[:, :128].reshape(-1, 2, 2, 32)`; `low = np.concatenate([ql & 15, ql >> 4], axis=2)` has shape (n, 2, 4, 32). `shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]`, and `qh[:, :, None] >> shifts & 3` has the same shape for qh of (n, 2, 32).",
+        "Give ql the shape (n, 2, 2, 32): block, half, run, weight. Low and high nibbles joined along axis 2 are then the four quarters. For qh shift by an array of 0, 2, 4 and 6 that `[:, None]` turns into a column.",
     ),
     why="with q from -32 to 31 and sixteen scales, this is what K-quants give to the tensors that hurt most.",
     mistakes=(
@@ -109,7 +109,7 @@ EXERCISE = Exercise(
                 "rows = np.frombuffer(raw, np.uint8).reshape(-1, 210)\n    rows = np.concatenate([rows[:, 2:], rows[:, :2]], axis=1)\n",
             )
             .edit("rows[:, :2])", "rows[:, 208:])"),
-            cause="d was read from the first two bytes, and everything else behind it; Q6_K ends with its d.",
+            cause="d was read from the first two bytes, and everything else after it; Q6_K ends with its d.",
             cure="Read it from bytes 208 and 209.", see="every weight another"),
         Mistake("subtracted in uint8", edit(".astype(np.float32) - 32", " - np.uint8(32)"),
             cause="A uint8 has no negative numbers: 3 - 32 becomes 227.",

@@ -34,8 +34,8 @@ EXERCISE = Exercise(
     goal="Take the 256 integers out of 128 bytes, one row for each sub-block.",
     reference=k_nibbles, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "Cut the bytes into four runs of 32: `runs = qs.reshape(4, 32)`. The low nibbles of run 0 are sub-block 0, its high nibbles sub-block 1.",
-        "`np.stack([runs & 15, runs >> 4], axis=1)` has shape (4, 2, 32); reshape it to (8, 32).",
+        "Cut the bytes into four runs of 32. The low nibbles of run 0 are sub-block 0, its high nibbles sub-block 1.",
+        "`np.stack` with `axis=1` puts the low and the high nibbles of each run side by side; a `reshape` to (8, 32) then reads them in order.",
     ),
     why="32 bytes are loaded at once, masked once and shifted once: two sub-blocks without moving a byte.",
     mistakes=(

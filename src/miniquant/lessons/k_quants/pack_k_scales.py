@@ -38,7 +38,7 @@ EXERCISE = Exercise(
     fields=lambda scales, mins: [("the early scales", 0, 4), ("the early mins", 4, 8), ("the late ones", 8, 12)],
     hints=(
         "Go back through `unpack_k_scales`, and ask of each bit of a late scale where it came from.",
-        "`first = scales[:4] | scales[4:] >> 4 << 6`, the second run likewise from the mins, and `third = scales[4:] & 15 | mins[4:] << 4`; a uint8 drops what is shifted out.",
+        "Shift the upper bits of a late number down with `>>`, then up to the top of the byte with `<<`, and join with `|`; a uint8 drops what is shifted out. `&` with 15 keeps the low nibble.",
     ),
     why="what you unpack and pack again is the same, and so is what you pack and unpack: the layout wastes nothing.",
     mistakes=(

@@ -47,7 +47,7 @@ EXERCISE = Exercise(
     reference=split_super_block, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "2 + 2 + 12 + 128 bytes, in this order; the first two parts are float16.",
-        '`struct.unpack("<2e", raw[:4])` gives d and dmin, `np.frombuffer(raw[4:16], np.uint8)` the scale bytes.',
+        "`struct.unpack` knows float16 as `e`; `np.frombuffer` reads the other two parts as uint8.",
     ),
     why="144 bytes, four parts, no gap between them.",
     mistakes=(
@@ -59,7 +59,7 @@ EXERCISE = Exercise(
             cure="Begin the format with `<`.", see="d and dmin with strange values, the rest right"),
         Mistake("float32 numbers",
             edit('<2e", raw[:4]', '<2f", raw[:8]').edit("raw[4:16]", "raw[8:20]").edit("raw[16:]", "raw[20:]"),
-            cause="d and dmin were read as float32, four bytes each, and everything behind them moved.",
+            cause="d and dmin were read as float32, four bytes each, and everything after them moved.",
             cure="They are float16: two bytes each, `e` in `struct`.", see="124 nibble bytes where 128 are expected"),
         Mistake("integers", edit("<2e", "<2H"),
             cause="The bytes of a float16 were read as an integer.",
@@ -68,7 +68,7 @@ EXERCISE = Exercise(
             edit('struct.unpack("<2e", raw[:4])', 'struct.unpack("<2f", bytes(2) + raw[:2] + bytes(2) + raw[2:4])'),
             cause="The bytes were read as the upper half of a float32; there is another 16-bit float, and this is not it.",
             cure="Use `e` of `struct`, or numpy's `<f2`.", see="a d of a very different size"),
-        Mistake("scales behind the nibbles", edit("raw[4:16]", "raw[132:]").edit("raw[16:]", "raw[4:132]"),
+        Mistake("scales after the nibbles", edit("raw[4:16]", "raw[132:]").edit("raw[16:]", "raw[4:132]"),
             cause="The scale bytes were taken from the end, where Q6_K has its own.",
             cure="In Q4_K they follow dmin.", see="d and dmin right, the arrays moved by 12"),
         Mistake("d and dmin at the end",

@@ -51,8 +51,8 @@ EXERCISE = Exercise(
     goal="Take 8 scales and 8 mins of 6 bits each out of 12 bytes.",
     reference=unpack_k_scales, oracle=oracle, cases=cases, minutes=9, difficulty="core", may_view=True,
     hints=(
-        "Cut the bytes into three runs of four: `first, second, third = packed[:4], packed[4:8], packed[8:]`. The early scales are `first & 63`, the early mins `second & 63`.",
-        "A late scale is `third & 15 | first >> 6 << 4`, a late minimum `third >> 4 | second >> 6 << 4`; join early and late with `np.concatenate`.",
+        "Cut the bytes into three runs of four. The early scales are the low six bits of the first run, the early mins those of the second.",
+        "A late number has its low four bits in the third run, the scales in its low nibble and the mins in its high one; its upper two bits are the top bits of the first or the second run. `&`, `>>`, `<<` and `|` do it, and `np.concatenate` joins early and late.",
     ),
     why="sixteen numbers of six bits fill twelve bytes exactly, with no bit to spare.",
     mistakes=(
@@ -105,7 +105,7 @@ EXERCISE = Exercise(
             cause="The two results changed places.",
             cure="Return the scales first.", see="scales and mins exchanged"),
         Mistake("the late ones first", edit("return scales, mins", "return np.roll(scales, 4), np.roll(mins, 4)"),
-            cause="Scales 4 to 7 came in front of scales 0 to 3.",
+            cause="Scales 4 to 7 came before scales 0 to 3.",
             cure="Put the early ones in front.", see="the two halves of each result exchanged"),
     ),
 )

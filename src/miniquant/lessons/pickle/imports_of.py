@@ -4,17 +4,19 @@ import pickle
 from collections import OrderedDict
 
 from ...lab import Exercise, Mistake, body, edit
+from ..shared.by_hand import by_digits
 from .toys import evasions, short_text, watched
 
 
 def imports_of(operations):
     """What a pickle would import.
 
-    operations: a list of (offset, opcode, argument, stack); the top of a stack is its last item
-    ->   a list of (offset, module, name), in order
+    operations: a list of (offset, opcode, argument, stack): the stack before the opcode, a list, its top is the last item
+    ->   a list of (offset, module, name), one tuple for each opcode that imports, in the order of the operations
 
-    A module or name on the stack that is no text (None) is reported as "?". For the EXT opcodes the module is
-    "copyreg extension", and the name is the number as a text.
+    GLOBAL and INST: the argument is the pair (module, name). STACK_GLOBAL: the name is on top of the stack, the module
+    below it. An item that is no text is None on the stack; report it as "?". An empty text is a text: report it as it is.
+    EXT1, EXT2, EXT4: the module is "copyreg extension", the name is the argument as a text, such as "7".
     """
     found = []
     for offset, opcode, argument, stack in operations:
@@ -42,29 +44,92 @@ def oracle(operations):
     return [(offset, *("?" if text is None else text for text in pair)) for offset, pair in named]
 
 
+def texts(module, name):
+    """Two texts pushed by each opcode that pushes a text, and then the import."""
+    raw = [text.encode() for text in (module, name)]
+    pushes = [
+        b"".join(b"S'%b'\n" % text for text in raw),
+        b"".join(b"U" + bytes([len(text)]) + text for text in raw),
+        b"".join(b"T" + by_digits(len(text), 4) + text for text in raw),
+        b"".join(b"X" + by_digits(len(text), 4) + text for text in raw),
+        b"".join(b"\x8d" + by_digits(len(text), 8) + text for text in raw),
+    ]
+    return [b"\x80\x04" + push + b"\x93." for push in pushes]
+
+
+def memos(module, name):
+    """The module, the name and a third text, each remembered, dropped and fetched by another pair of opcodes."""
+    first, second, third = short_text(module), short_text(name), short_text("harmless")
+    large = by_digits(70000, 4)
+    return [
+        b"\x80\x04" + first + b"p7\n0" + second + b"p3\n0" + third + b"g7\ng3\n\x93.",
+        b"\x80\x04" + first + b"r" + large + b"0" + second + b"q\x020" + third + b"j" + large + b"h\x02\x93.",
+        b"\x80\x04" + second + b"\x94" + first + b"\x94(" + third + b"1h\x01h\x00\x93.",
+    ]
+
+
 def cases(random):
-    """One import, none, one of protocol 4; every evasion; all EXT opcodes; an empty module; several; random data."""
+    """One import, none; protocol 4, deep in a stack; every evasion; texts and memos of every kind; EXT; several."""
+    add, number = b"coperator\nadd\n", b"K\x05"
     data = [
         b"cbuiltins\nprint\n.",
         pickle.dumps([1, "builtins", "print"]),
         pickle.dumps(OrderedDict(a=1), 4),
+        pickle.dumps({"deep": [1, "x", OrderedDict(a=1)]}, 4),
         *evasions().values(),
+        *texts("os", "getcwd"),
+        *memos("os", "getcwd"),
         b"\x82\x070\x83\x07\x010\x84\x07\x00\x01\x00.",
         b"\x80\x04" + short_text("") + short_text("print") + b"\x93.",
+        b"\x80\x04" + short_text("builtins") + short_text("") + b"\x93.",
+        b"\x80\x04" + number + short_text("print") + b"\x93.",
+        b"\x80\x04" + number + number + b"\x93.",
+        b"cos.path\njoin\n.",
+        b"\x80\x04\x82\x070" + short_text("os") + short_text("getcwd") + b"\x930cbuiltins\nprint\n.",  # three ways, one after the other
+        b"\x80\x04" + short_text("torch._utils") + short_text("os.system") + b"\x93.",
+        b"(ixml.dom\nNode.x\n.",
+        b"\x80\x04" + short_text("?") + short_text("os.system") + b"\x93.",
+        b"\x80\x04" + short_text(" OS") + short_text("get cwd ") + b"\x93.",
+        b"ca module\nwith a space\n.",
+        add + add + b"0cbuiltins\nprint\n0" + add + b".",
+        b"\x80\x02X\x01\x00\x00\x00aQ(K\x01tR.",
         pickle.dumps([OrderedDict(a=1), OrderedDict(b=2), {3}], 2),
         pickle.dumps({f"w{n}": int(n) for n in random.integers(0, 99, 6)}, 4),
     ]
     return [(watched(one),) for one in data]
 
 
+def traits(operations):
+    """Which opcodes import, and what is special about their names and their stack."""
+    rows = [row for row in operations if row[1] in ("GLOBAL", "INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")]
+    names = {row[1] for row in rows}
+    tops = [row[3][-2:] for row in rows if row[1] == "STACK_GLOBAL"]
+    pairs = [row[2] if row[1] in ("GLOBAL", "INST") else tuple(row[3][-2:]) for row in rows if not row[1].startswith("EXT")]
+    return {
+        "STACK_GLOBAL finds an empty text on the stack": any("" in top for top in tops),
+        "STACK_GLOBAL finds something that is no text": any(None in top for top in tops),
+        "the stack has more than two items at STACK_GLOBAL": any(row[1] == "STACK_GLOBAL" and len(row[3]) > 2 for row in rows),
+        "a module has a dot in it": any("." in (pair[0] or "") for pair in pairs),
+        "a name has a dot in it": any("." in (pair[1] or "") for pair in pairs),
+        "a module or a name has a space in it": any(" " in (text or "") for pair in pairs for text in pair),
+        "EXT1, EXT2 or EXT4 imports": any(name.startswith("EXT") for name in names),
+        "something is imported twice": len({row[2] for row in rows if row[1] == "GLOBAL"}) < sum(row[1] == "GLOBAL" for row in rows),
+        "there is more than one import": len(rows) > 1,
+        **{f"{name} imports": True for name in names},
+        "nothing is imported": not rows,
+        "something is imported": bool(rows),
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
     goal="List every name that a pickle would import, with the byte at which it asks for it.",
-    reference=imports_of, oracle=oracle, cases=cases, minutes=12, difficulty="stretch",
+    reference=imports_of, oracle=oracle, cases=cases, minutes=9, difficulty="stretch",
     hints=(
-        "Six opcodes import. GLOBAL and INST carry (module, name) as their argument; STACK_GLOBAL takes module and name from the top of the stack; EXT1, EXT2 and EXT4 carry a number that was registered somewhere.",
-        "For STACK_GLOBAL: `module, name = stack[-2:]`, and `None` becomes `'?'`. For the EXT opcodes the module is `'copyreg extension'` and the name `str(argument)`. Let no case fall through.",
+        "Six opcodes import, in three ways: by their argument, by the stack, by a number. Everything else imports nothing.",
+        "A slice with a negative start takes the last items of a list. Compare with `None` by `is`, because an empty text is false as well.",
     ),
-    why="what a scanner does not see, it declares harmless.",
+    why="a scanner calls harmless what it does not see.",
     mistakes=(
         Mistake("only GLOBAL",
             body('return [(offset, *argument) for offset, opcode, argument, _ in operations if opcode == "GLOBAL"]'),
@@ -72,7 +137,7 @@ EXERCISE = Exercise(
             cure="Handle STACK_GLOBAL, INST and the three EXT opcodes as well.",
             see="nothing found in a pickle of protocol 4"),
         Mistake("INST missed", edit('("GLOBAL", "INST")', '("GLOBAL",)'),
-            cause="INST imports a class and calls it at once; Python no longer writes it, and still reads it.",
+            cause="INST imports a class and calls it at once. Python no longer writes it, but still reads it.",
             cure="Treat INST like GLOBAL.", see="nothing found in `(…ibuiltins`"),
         Mistake("extensions missed", edit(
                 '        elif opcode in ("EXT1", "EXT2", "EXT4"):\n            module, name = "copyreg extension", str(argument)\n',
@@ -87,22 +152,67 @@ EXERCISE = Exercise(
                 '        if "UNICODE" in opcode:\n            texts.append(argument)\n        if opcode in ("GLOBAL"',
             )
             .edit("stack[-2:]", "texts[-2:]"),
-            cause="You took the two texts that were pushed last, and these need not be the two on top: the memo brings back old ones, and POP drops new ones.",
+            cause="Module and name are the two texts that were pushed last. These need not be the two on top: the memo brings back old ones, and POP drops new ones.",
             cure="Look at `stack[-2:]`.", see="a harmless name where builtins print is expected"),
+        Mistake("the bottom of the stack", edit("stack[-2:]", "stack[:2]"),
+            cause="You took the two lowest items of the stack; the two on top are the last of the list.",
+            cure="Look at `stack[-2:]`.", see="simple pickles right, and `?` for an import deep in a dict"),
+        Mistake("an empty text taken for none", edit("text if text is not None", "text if text"),
+            cause="An empty text was reported as `?`. It is false in Python, and yet it is a text.",
+            cure="Compare with `None`.", see="`'?'` where `''` is expected"),
+        Mistake("the number of an extension as a number", edit("str(argument)", "argument"),
+            cause="The name of an extension is asked for as a text.",
+            cure="Make a text of the number.", see="`7` where `'7'` is expected"),
         Mistake("module and name exchanged", edit("module, name = (text", "name, module = (text"),
             cause="The name lies on top, above the module.",
-            cure="`module, name = stack[-2:]`.", see="('print', 'builtins') where ('builtins', 'print') is expected"),
+            cure="The module is the last but one, the name the last.", see="('print', 'builtins') where ('builtins', 'print') is expected"),
         Mistake("computed names dropped", edit(
                 '(text if text is not None else "?" for text in stack[-2:])',
                 "stack[-2:]\n            if None in (module, name):\n                continue",
             ),
-            cause="A name that is no plain text was left out, and that is the most suspicious of all.",
-            cure="Report it as `'?'`, so that no list can have it.",
+            cause="An import whose name is not a plain text was left out. Nobody knows what it is, so it is the most suspicious one.",
+            cure="Report it as `'?'`; no list has that name.",
             see="one import too few where a name is the result of a call"),
         Mistake("calls in place of imports", body(
                 'return [(offset, "call", opcode) for offset, opcode, _, _ in operations if opcode in ("REDUCE", "OBJ")]'
             ),
-            cause="These are the calls; what is called was imported by an opcode before.",
+            cause="These are the calls. What is called was imported by an earlier opcode.",
             cure="Report the opcodes that import.", see="the word call where a module is expected"),
+        Mistake("an empty module taken for none", edit(
+                'module, name = (text if text is not None else "?" for text in stack[-2:])',
+                'module, name = stack[-2] or "?", "?" if stack[-1] is None else stack[-1]',
+            ),
+            cause="An empty text was reported as `?`. It is false in Python, and yet it is a text.",
+            cure="Compare with `None`.", see="`'?'` where `''` is expected"),
+        Mistake("EXT4 missed", edit('("EXT1", "EXT2", "EXT4")', '("EXT1", "EXT2")'),
+            cause="There are three opcodes for extensions, and one is missing.",
+            cure="Handle EXT1, EXT2 and EXT4.", see="two entries where three are expected"),
+        Mistake("both unknown if one is", edit(
+                'module, name = (text if text is not None else "?" for text in stack[-2:])',
+                'module, name = ("?", "?") if None in stack[-2:] else stack[-2:]',
+            ),
+            cause="One of the two is known, and you reported both as unknown.",
+            cure="Treat the module and the name separately.", see="`'?'` where `'builtins'` is expected"),
+        Mistake("None reported", edit('(text if text is not None else "?" for text in stack[-2:])', "stack[-2:]"),
+            cause="An item that is no text was reported as None.",
+            cure="Report it as `'?'`.", see="None where `'?'` is expected"),
+        Mistake("each name once", edit("return found", "return [entry for at, entry in enumerate(found) if entry[1:] not in [old[1:] for old in found[:at]]]"),
+            cause="A name that is imported several times was reported once.",
+            cure="Report every opcode that imports.", see="two entries where four are expected"),
+        Mistake("no offset", edit("found.append((offset, module, name))", "found.append((module, name))"),
+            cause="The byte at which the pickle asks is missing.",
+            cure="Each entry begins with the offset.", see="a pair where three items are expected"),
+        Mistake("module and name joined", edit("found.append((offset, module, name))", 'found.append((offset, f"{module}.{name}"))'),
+            cause="Module and name became one text.",
+            cure="Keep them apart: the offset, the module, the name.", see="`'builtins.print'` where `'builtins', 'print'` is expected"),
+        Mistake("lists in place of tuples", edit("found.append((offset, module, name))", "found.append([offset, module, name])"),
+            cause="Each entry is to be a tuple, and you made lists.",
+            cure="Use round brackets.", see="`[0, 'builtins', 'print']` where a tuple is expected"),
+        Mistake("only the first", edit("return found", "return found[:1]"),
+            cause="Only the first import was reported.",
+            cure="Go through all operations before you return.", see="one entry where several are expected"),
+        Mistake("in the order of the names", edit("return found", "return sorted(found, key=lambda entry: entry[1:])"),
+            cause="The imports were sorted by their names.",
+            cure="Leave them in the order of the operations.", see="the right entries in another order"),
     ),
 )

@@ -8,16 +8,20 @@ from collections import OrderedDict
 from fractions import Fraction
 
 from ...formats.pickle.scan import imports, off_list
-from ...lab import Exercise, Mistake, edit
-from .toys import Call
+from ...lab import Exercise, Mistake, body, edit
+from ...lab.spec import Finding
+from .toys import Call, operations, short_text
+
+BYSTANDER = f"{__package__}.bystander"  # a module that nothing has imported
 
 
 def load_restricted(data, allowed):
     """Load a pickle that imports nothing off the list.
 
-    data: bytes, allowed: a set of (module, name)   ->   the object
+    data: bytes, allowed: a set of pairs (module, name)   ->   the object
 
-    Raises pickle.UnpicklingError at the first import that is not allowed.
+    Raises pickle.UnpicklingError at the first import of a pair that is not allowed, before anything is imported for it.
+    (The numbers of EXT1, EXT2 and EXT4 are not part of this exercise.)
     """
 
     class Loader(pickle.Unpickler):
@@ -36,9 +40,28 @@ def oracle(data, allowed):
     return pickle.loads(data)
 
 
+def loaded(function, case):
+    """What the function returns or raises; a Finding if it raised too late, when the import was already made."""
+    sys.modules.pop(BYSTANDER, None)
+    try:
+        result = function(*case)
+        if isinstance(result, pickle.Unpickler):
+            raise Finding("nothing is loaded yet: call the method `load` of your unpickler", "the unpickler itself")
+        return "the function of a module off the list" if getattr(result, "__module__", "") == BYSTANDER else result
+    except pickle.UnpicklingError:
+        if BYSTANDER in sys.modules:
+            done = "called" if sys.modules[BYSTANDER].CALLS else "imported"
+            what = f"the refusal comes too late: a function that is not allowed was {done} before UnpicklingError"
+            raise Finding(what, f"{BYSTANDER}.called was {done}") from None
+        raise
+
+
 def cases(random):
-    """Data without imports; listed and unlisted classes and calls, nested and in old protocols; random numbers."""
+    """Data without imports; listed and unlisted names, in each way in which a pickle imports; random numbers."""
     ordered, numbers = ("collections", "OrderedDict"), ("fractions", "Fraction")
+    module, factorial = short_text("math"), short_text("factorial")
+    computed = b"\x80\x04" + module + b"coperator\nadd\n" + short_text("facto") + short_text("rial") + b"\x86R\x93K\x05\x85R."
+    memo = b"\x80\x04%b\x94%b\x9400%b0h\x00h\x01\x93K\x05\x85R." % (module, factorial, short_text("sqrt"))
     return [
         (pickle.dumps([1, "two"]), set()),
         (pickle.dumps(OrderedDict(a=1)), {ordered}),
@@ -47,31 +70,103 @@ def cases(random):
         (pickle.dumps(Fraction(1, 3), 4), {ordered}),
         (pickle.dumps(Call(math.factorial, (5,))), {("math", "factorial")}),
         (pickle.dumps(Call(math.factorial, (5,))), {("math", "sqrt"), ordered}),
+        (pickle.dumps(Call(math.factorial, (5,))), {("mat", "factorial"), ("math", "fact"), ("", "math.factorial")}),
         (pickle.dumps(Call(len, ("abc",))), {("operator", "len"), ("builtins", "max")}),
         (pickle.dumps({"w": [Call(math.gcd, (4, 6))]}), {("fractions", "gcd"), numbers}),
+        (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.gcd, (9, 6))]), {("math", "gcd")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set")}),
         (pickle.dumps(random.integers(0, 100, 5).tolist()), {ordered}),
         (pickle.dumps(math.floor), {ordered}),
         (pickle.dumps(Call(sys.intern, ("a",))), {ordered}),
+        (pickle.dumps([OrderedDict(a=1), Call(math.gcd, (4, 6))], 4), {ordered}),
+        (pickle.dumps(["math", "factorial"]), set()),
+        (b"(K\x05imath\nfactorial\n.", {ordered}),
+        (b"(K\x01K\x03ifractions\nFraction\n.", {numbers}),
+        (memo, {("math", "sqrt")}),
+        (memo, {("math", "factorial")}),
+        (computed, {("operator", "add")}),
+        (b"\x80\x04" + module + short_text("factorial.__self__") + b"\x93.", {("math", "factorial")}),
+        (b"\x80\x04" + short_text("os") + short_text("path.join") + b"\x93.", {("os.path", "join")}),
+        (f"c{BYSTANDER}\ncalled\n)R.".encode(), {ordered}),
+        (pickle.dumps(math.factorial), {("Math", "factorial"), ("math", "Factorial"), ("MATH", "FACTORIAL")}),
+        (pickle.dumps(math.factorial), {("math", "factorial "), (" math", "factorial"), ("math.", "factorial")}),
+        (pickle.dumps(math.factorial), {("math", "factorials"), ("maths", "factorial"), ("cmath", "factorial")}),
+        (pickle.dumps(math.factorial), {("factorial", "math")}),
+        (b"\x80\x04" + module + short_text("gcd.__self__.factorial") + b"\x93.", {("math", "factorial")}),
+        (b"\x80\x04" + short_text("os.path") + short_text("join") + b"\x93.", {("path", "join"), ("os", "join")}),
+        (b"cMath\nfactorial\n.", {("math", "factorial")}),
+        (b"cmath\nfactorial\n.", {("mathf", "actorial")}),
+        (b"cos.path\njoin\n.", {("os.path", "join")}),
+        (b"ccopyreg\n_reconstructor\n.", {("copyreg", "_reconstructor")}),
+        (b"\x80\x04Vmath\nVfactori\\u0061l\n\x93.", {("math", "gcd")}),
+        (b"\x80\x04" + module + factorial + short_text("math") + short_text("gcd") + b"00\x93.", {("math", "gcd")}),
+        (b"\x80\x04" + module + factorial + short_text("math") + short_text("gcd") + b"00\x93.", {("math", "factorial")}),
+        (b"\x80\x04" + short_text(BYSTANDER) + short_text("called") + b"\x93.", set()),
     ]
 
 
+def traits(data, allowed):
+    """How the pickle imports, and how what it imports resembles the list."""
+    found = imports(data)
+    pairs = [(entry.module, entry.name) for entry in found]
+    off = [pair for pair in pairs if pair not in allowed]
+    opcodes, ran = {entry.opcode for entry in found}, {opcode for opcode, _ in operations(data)}
+    lower = {(m.lower(), n.lower()) for m, n in allowed}
+    joined = {".".join(pair) for pair in allowed}
+    modules, names = {m for m, _ in allowed}, {n for _, n in allowed}
+    return {
+        "nothing is imported": not found,
+        "an import of a listed pair comes before one that is not listed": bool(off) and off[0] != pairs[0],
+        "module and name, joined by a dot, read like a listed pair": any(f"{m}.{n}" in joined for m, n in off),
+        "the pair is listed in other letters, large for small": any((m.lower(), n.lower()) in lower for m, n in off),
+        "the pair is listed with a space or a point more": any((m, n) in {(a.strip(" ."), b.strip(" .")) for a, b in allowed} for m, n in off),
+        "the pair is listed the other way round": any((n, m) in allowed for m, n in off),
+        "module and name are listed, but not as a pair": any(m in modules and n in names for m, n in off),
+        "the module is listed with another name": any(m in modules and n not in names for m, n in off),
+        "the name is listed with another module": any(n in names and m not in modules for m, n in off),
+        "the last part of a name with dots is listed": any("." in n and (m, n.split(".")[-1]) in allowed for m, n in off),
+        "the first part of a name with dots is listed": any("." in n and (m, n.split(".")[0]) in allowed for m, n in off),
+        "the name has dots, and a part of it is listed": any("." in n and set(n.split(".")) & names for _, n in off),
+        "a listed pair has the same letters and some more or fewer": any((m in a or a in m) and (n in b or b in n) for m, n in off for a, b in allowed),
+        "texts are dropped before STACK_GLOBAL": "POP" in ran,
+        "a name is the result of a call": b"operator" in data,
+        "a name is written with escapes": b"\\u0061" in data,
+        "something is called": "REDUCE" in ran or "INST" in ran,
+        "the module has an old name of Python 2": any(m == "__builtin__" for m, _ in pairs),
+        "the import is of a module that nothing has imported yet": any("bystander" in m for m, _ in pairs),
+        **{f"{opcode} imports": True for opcode in opcodes},
+        "something is imported": bool(found),
+    }
+
+
 EXERCISE = Exercise(
-    goal="Load a pickle that may import nothing but what stands on an allow-list.",
-    reference=load_restricted, oracle=oracle, cases=cases, minutes=8, difficulty="core",
+    traits=traits,
+    goal="Load a pickle, and refuse it at the first name that is not on an allow-list.",
+    reference=load_restricted, oracle=oracle, cases=cases, minutes=6, difficulty="core", observe=loaded,
     hints=(
-        "Every import of a pickle goes through one method of `pickle.Unpickler`: `find_class(module, name)`. A subclass may refuse.",
-        "In `find_class`: if `(module, name)` is not in `allowed`, raise `pickle.UnpicklingError`; else return `super().find_class(module, name)`. Then `Loader(io.BytesIO(data)).load()`.",
+        "Change one thing of Python's machine: what it does when a pickle asks for a name. Ask the list there, before anything is imported.",
+        "Override `find_class` in a subclass of `pickle.Unpickler`; `super()` still does the import itself. An unpickler reads from a file, and `io.BytesIO` makes one of bytes.",
     ),
-    why="`weights_only=True` is this idea, with a list that the authors of PyTorch keep.",
+    why="`weights_only=True` is the same idea, with a list that the authors of PyTorch keep.",
     mistakes=(
         Mistake("everything allowed", edit("Loader(io.BytesIO(data)).load()", "pickle.loads(data)"),
-            cause="The list is never looked at: whatever the pickle names is imported, and called.",
+            cause="The list is never asked: whatever the pickle names is imported and called.",
             cure="Subclass `pickle.Unpickler` and override `find_class`.",
             see="a result where UnpicklingError is expected"),
+        Mistake("refused after the load",
+            edit("return Loader(io.BytesIO(data)).load()",
+                "result = pickle.loads(data)\n    if off_list(imports(data), allowed):\n        raise pickle.UnpicklingError\n    return result"),
+            cause="The pickle runs first, and the list is asked afterwards. By then the import and the call have happened.",
+            cure="Ask the list in `find_class`, which is called before the import.",
+            see="the refusal comes too late: a function was called"),
+        Mistake("the list asked after the import",
+            edit("if (module, name) not in allowed", "found = super().find_class(module, name)\n            if (module, name) not in allowed")
+            .edit("return super().find_class(module, name)", "return found"),
+            cause="`super().find_class` has already imported the module when you ask the list. Importing a module runs its code.",
+            cure="Ask the list first.", see="the refusal comes too late: a function was imported"),
         Mistake("the module alone compared",
             edit("(module, name) not in allowed", "module not in {m for m, _ in allowed}"),
-            cause="Any name of a listed module gets through, and modules import other modules.",
+            cause="Every name of a listed module gets through, and modules import other modules.",
             cure="Compare the pair (module, name).", see="math.factorial let through because math.sqrt is listed"),
         Mistake("the name alone compared",
             edit("(module, name) not in allowed", "name not in {n for _, n in allowed}"),
@@ -79,23 +174,52 @@ EXERCISE = Exercise(
             cure="Compare the pair (module, name).", see="builtins.len let through because operator.len is listed"),
         Mistake("a list of what is bad",
             edit("(module, name) not in allowed", 'module in ("os", "posix", "nt", "subprocess", "sys")'),
-            cause="This forbids a few modules and lets the rest through; there is always one more that you did not think of.",
+            cause="Some names off the list are refused and others pass, as with a list of what is forbidden: there is always one more.",
             cure="List what is allowed, and refuse all else.", see="an import that is not on the list let through"),
         Mistake("None for what is refused",
             edit('raise pickle.UnpicklingError(f"{module}.{name} is not on the list")', "return None"),
-            cause="A refused name became None, and the pickle goes on with it.",
+            cause="A refused name became None, and the pickle runs on with it.",
             cure="Raise `pickle.UnpicklingError`.",
             see="None where a refusal is expected, or an error that None cannot be called"),
         Mistake("the import not returned", edit("return super()", "super()"),
-            cause="`find_class` looks the listed name up and returns nothing, so the pickle goes on with None in its place.",
-            cure="Write `return` in front of `super().find_class(module, name)`.",
+            cause="`find_class` looks up the listed name and returns nothing, so the pickle runs on with None in its place.",
+            cure="Return what `super().find_class(module, name)` gives.",
             see="the refusals right, and `'NoneType' object is not callable` for a name that is listed"),
         Mistake("everything refused", edit("if (module, name) not in allowed", "if module"),
             cause="Listed names are refused as well.",
             cure="Return `super().find_class(module, name)` for a listed pair.",
             see="an UnpicklingError for an OrderedDict that is listed"),
-        Mistake("another error", edit("raise pickle.UnpicklingError", "raise PermissionError"),
-            cause="The right names are refused with an error that callers of pickle do not expect.",
-            cure="Raise `pickle.UnpicklingError`.", see="a PermissionError where an UnpicklingError is expected"),
+        Mistake("imported by hand", edit("super().find_class(module, name)", "getattr(__import__(module), name)"),
+            cause="You import by yourself. Old pickles use old names, such as `__builtin__`, which only pickle's own method knows.",
+            cure="Let `super().find_class` do the import.", see="No module named `__builtin__`"),
+        Mistake("only GLOBAL searched", body("""
+                import pickletools
+
+                for opcode, argument, _ in pickletools.genops(data):
+                    if opcode.name == "GLOBAL" and tuple(argument.split(" ")) not in allowed:
+                        raise pickle.UnpicklingError
+                return pickle.loads(data)
+            """),
+            cause="Only imports by GLOBAL are refused. Since protocol 4 Python writes STACK_GLOBAL, and there are others.",
+            cure="Override `find_class`, to which all of them come.", see="a result for an import of protocol 4"),
+        Mistake("module and name compared one by one",
+            edit("(module, name) not in allowed", "module not in {m for m, _ in allowed} or name not in {n for _, n in allowed}"),
+            cause="The module of one listed pair and the name of another pass together.",
+            cure="Compare the pair.", see="a name let through that is in no listed pair"),
+        Mistake("the beginning of the module compared",
+            edit("(module, name) not in allowed", "not any(module.startswith(m) and name == n for m, n in allowed)"),
+            cause="A module whose name begins like a listed one passes.",
+            cure="Compare the whole pair.", see="math.factorial let through because mat.factorial is listed"),
+        Mistake("the first part of the name compared",
+            edit("(module, name) not in allowed", '(module, name.split(".")[0]) not in allowed'),
+            cause="Since protocol 4 a name may have dots: `factorial.__self__` is an attribute of a listed function, and not listed.",
+            cure="Compare the whole name.", see="math.factorial.__self__ let through"),
+        Mistake("the refusal caught", edit("return Loader(io.BytesIO(data)).load()",
+                "try:\n        return Loader(io.BytesIO(data)).load()\n    except pickle.UnpicklingError:\n        return None"),
+            cause="None comes back, and the error must reach the caller.",
+            cure="Let the error reach the caller.", see="None where an UnpicklingError is expected"),
+        Mistake("the pair returned", edit("return super().find_class(module, name)", "return (module, name)"),
+            cause="`find_class` must return the object itself, and you return its name.",
+            cure="Return what `super().find_class` gives.", see="an error that a tuple is not callable"),
     ),
 )

@@ -1,12 +1,15 @@
 """Which imports are not on an allow-list."""
 
+from itertools import pairwise
+
 from ...lab import Exercise, Mistake, edit
 
 
 def off_the_list(found, allowed):
     """The imports that are not allowed.
 
-    found: [(offset, module, name), ...], allowed: a set of (module, name)   ->   the entries of found that are not in it
+    found: [(offset, module, name), ...], allowed: a set of pairs (module, name)
+    ->   a list of the entries of found whose (module, name) is not in allowed, all of them, in their order
     """
     return [(offset, module, name) for offset, module, name in found if (module, name) not in allowed]
 
@@ -36,29 +39,80 @@ def cases(random):
         [(0, "?", "?"), (3, "builtins", "?")],
         [(0, "os", "system"), (20, *ordered), (41, "posix", "system"), (60, "nt", "system")],
         [(7, "copyreg extension", "7")],
+        [(0, "os", "system"), (9, "os", "system"), (18, "os", "system")],
+        [(0, "collections", "ordereddict"), (9, "Collections", "OrderedDict"), (20, "collections", "OrderedDict ")],
+        [(0, "OrderedDict", "collections"), (5, "collections", ""), (9, "", "OrderedDict"), (9, "", "")],
+        [(3, *ordered), (1, *rebuild), (2, *ordered)],
+        [(0, "collections", "_rebuild_tensor_v2"), (7, "torch._utils", "OrderedDict")],
+        [(0, "torch._utils_evil", "_rebuild_tensor_v2"), (7, "torch", "_rebuild_tensor_v2")],
+        [(9, "sys", "exit"), (4, "os", "system"), (6, *ordered)],
+        [(0, " collections", "OrderedDict"), (3, "collection", "sOrderedDict"), (6, "collections.abc", "OrderedDict")],
+        [(0, "collections", "evil.OrderedDict"), (3, "collections", "NotOrderedDict"), (6, "builtins", "__import__")],
+        [(4, "os", "system"), (4, "os", "system")],
         [],
         *drawn,
     ]
-    return [*((found, listed) for found in made), ([(0, *ordered)], set())]
+    several = {("builtins", name) for name in ("set", "len", "dict")} | {("operator", "len")}
+    known = [(n, *pair) for n, pair in enumerate([*sorted(several), ("operator", "set")])]
+    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several)]
+
+
+def traits(found, allowed):
+    """How the entries resemble the listed ones, and how they follow each other."""
+    listed = [(module, name) in allowed for _, module, name in found]
+    off = [(module, name) for (_, module, name), known in zip(found, listed) if not known]
+    joined, modules, names = {".".join(pair) for pair in allowed}, {m for m, _ in allowed}, {n for _, n in allowed}
+    return {
+        "an unlisted import comes more than once": len(set(off)) < len(off),
+        "an unlisted import comes after a listed one": any(True in listed[:i] and not x for i, x in enumerate(listed)),
+        "a listed import comes after an unlisted one": any(False in listed[:i] and x for i, x in enumerate(listed)),
+        "two listed imports follow each other": any(a and b for a, b in pairwise(listed)),
+        "an unlisted import has a listed module": any(m in modules for m, _ in off),
+        "an unlisted import has a listed name": any(n in names for _, n in off),
+        "module and name are listed, but not as a pair": any(m in modules and n in names for m, n in off),
+        "module and name, joined by a dot, read like a listed pair": any(f"{m}.{n}" in joined for m, n in off),
+        "an unlisted import begins or ends like a listed one": any(
+            f"{m}.{n}".startswith(one) or f"{m}.{n}".endswith(one) or one.startswith(f"{m}.{n}") for m, n in off for one in joined
+        ),
+        "an unlisted module begins like a listed one that has the same name": any(m != a and n == b and m.startswith(a) for m, n in off for a, b in allowed),
+        "an unlisted module ends like a listed one that has the same name": any(m != a and n == b and m.endswith(a) for m, n in off for a, b in allowed),
+        "an unlisted module is the beginning of a listed one that has the same name": any(m and m != a and n == b and a.startswith(m) for m, n in off for a, b in allowed),
+        "module and name are exchanged": any((n, m) in allowed for m, n in off),
+        "a module or a name is empty": any("" in pair for pair in off),
+        "a module or a name is `?`": any("?" in pair for pair in off),
+        "a listed import is found": any(listed),
+        "an unlisted import is found": bool(off),
+        "more than one unlisted import is found": len(off) > 1,
+        "several names of one module are listed": len(modules) < len(allowed),
+        "the offsets are not in order": [row[0] for row in found] != sorted(row[0] for row in found),
+        "nothing is found": not found,
+        "`allowed` is empty": not allowed,
+    }
 
 
 EXERCISE = Exercise(
+    traits=traits,
     goal="Say which imports are not on an allow-list of (module, name) pairs.",
-    reference=off_the_list, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
+    reference=off_the_list, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up",
     hints=(
-        "An import passes if its module and its name stand on the list together, letter for letter.",
-        "`[entry for entry in found if (entry[1], entry[2]) not in allowed]`.",
+        "An import passes if the list has its module and its name as one pair, letter for letter.",
+        "`in` and `not in` ask a set; what you ask for must be a pair, as the items of the set are.",
     ),
-    why="an allow-list fails safe: what nobody thought of is refused.",
+    why="an allow-list refuses what nobody thought of; a list of bad names lets it through.",
     mistakes=(
         Mistake("the module alone compared",
             edit("(module, name) not in allowed", "module not in {m for m, _ in allowed}"),
-            cause="Whatever lies in a listed module passes, and a module holds all that it imports, too.",
+            cause="Every name in a listed module passes. A module also holds the names that it imports itself.",
             cure="Compare the pair.", see="torch._utils.warnings let through"),
         Mistake("the name alone compared",
             edit("(module, name) not in allowed", "name not in {n for _, n in allowed}"),
-            cause="A listed name passes from any module, from the attacker's own too.",
+            cause="A listed name passes from any module, also from one that an attacker wrote.",
             cure="Compare the pair.", see="mycollections.OrderedDict let through"),
+        Mistake("module and name compared one by one",
+            edit("(module, name) not in allowed",
+                "module not in {m for m, _ in allowed} or name not in {n for _, n in allowed}"),
+            cause="The module of one listed pair and the name of another pass together.",
+            cure="Compare the pair.", see="collections._rebuild_tensor_v2 let through"),
         Mistake("the beginning compared", edit(
                 "(module, name) not in allowed",
                 'not any(f"{module}.{name}".startswith(f"{m}.{n}") for m, n in allowed)',
@@ -71,16 +125,44 @@ EXERCISE = Exercise(
             cure="Compare pairs; they need no joining.", see="the module torch with a dotted name let through"),
         Mistake("a list of what is bad",
             edit("(module, name) not in allowed", 'module in ("os", "posix", "nt", "subprocess", "builtins")'),
-            cause="This names a few bad modules and lets the rest through.",
+            cause="Some unlisted modules are reported and others pass, as with a list of bad ones.",
             cure="Report what is not in `allowed`.", see="an extension code let through"),
         Mistake("unknown names let through", edit("if (module", 'if "?" not in (module, name) and (module'),
-            cause="A name that cannot be known was let through.",
+            cause="`?` means that the name is not known, and it was let through.",
             cure="Treat `?` like any other name: it is not on the list.", see="('?', '?') let through"),
+        Mistake("each name once",
+            edit("return [(offset, module, name) for offset, module, name in found if (module, name) not in allowed]",
+                "bad = {(m, n): (o, m, n) for o, m, n in reversed(found) if (m, n) not in allowed}\n    return [entry for entry in found if entry in bad.values()]"),
+            cause="A name that the pickle imports several times was reported once.",
+            cure="Report every entry, each with its own offset.", see="one entry where three are expected"),
         Mistake("only the first", edit("allowed]", "allowed][:1]"),
-            cause="The search stopped at the first one.",
+            cause="Only the first unlisted import is reported.",
             cure="Report all of them.", see="one entry where several are expected"),
         Mistake("what is allowed in place of what is not", edit("not in", "in"),
             cause="The imports on the list were returned.",
             cure="Return those that are not on it.", see="the harmless ones reported"),
+        Mistake("every import reported", edit("(module, name) not in allowed", "(offset, module, name) not in allowed"),
+            cause="Listed imports are reported as well: what you look up is not found in the list. It holds pairs (module, name).",
+            cure="Compare the pair of module and name.", see="every import reported, also the listed ones"),
+        Mistake("pairs in place of entries", edit("[(offset, module, name) for", "[(module, name) for"),
+            cause="You returned pairs, and the entries with their offsets are asked for.",
+            cure="Return each entry as it is in `found`.", see="two items where three are expected"),
+        Mistake("capitals ignored",
+            edit("(module, name) not in allowed", "(module.lower(), name.lower()) not in {(m.lower(), n.lower()) for m, n in allowed}"),
+            cause="Small and capital letters were treated alike. In Python they are different names.",
+            cure="Compare letter for letter.", see="collections.ordereddict let through"),
+        Mistake("spaces ignored", edit("(module, name) not in allowed", "(module.strip(), name.strip()) not in allowed"),
+            cause="Spaces were taken off the names before they were compared.",
+            cure="Compare letter for letter.", see="a name that ends in a space let through"),
+        Mistake("the end compared",
+            edit("(module, name) not in allowed", 'not any(f"{module}.{name}".endswith(f"{m}.{n}") for m, n in allowed)'),
+            cause="A name that ends like a listed one passes.",
+            cure="Compare the whole pair.", see="mycollections.OrderedDict let through"),
+        Mistake("sorted", edit("return [", "return sorted([").edit("allowed]", "allowed])"),
+            cause="The entries were sorted.",
+            cure="Leave them in the order of `found`.", see="the right entries in another order"),
+        Mistake("yes or no", edit("return [", "return any([").edit("allowed]", "allowed])"),
+            cause="You answer whether there is any; the entries themselves are asked for.",
+            cure="Return the list.", see="True where a list is expected"),
     ),
 )

@@ -1,11 +1,9 @@
 """The machine that runs a pickle, for opcodes that make data and no others."""
 
 import pickle
-import pickletools
-import struct
 
 from ...lab import Exercise, Mistake, edit, omit
-from .toys import operations
+from .toys import MARK, PLAIN, above_the_mark, operations, run_by_python
 
 
 def run_pickle(operations):
@@ -13,23 +11,15 @@ def run_pickle(operations):
 
     operations: [(opcode, argument), ...], such as [("PROTO", 2), ("BININT1", 7), ("STOP", None)]   ->   the object, here 7
 
-    Raises ValueError for an opcode that is not in the table.
+    The opcodes are the nine of run_small_pickle, and MARK, APPENDS, SETITEMS, BINPUT and BINGET.
+    Raises ValueError for every other opcode.
     """
-    stack, memo, mark = [], {}, object()
-
-    def above_the_mark():
-        at = max(i for i, value in enumerate(stack) if value is mark)
-        items = stack[at + 1 :]
-        del stack[at:]
-        return items
-
+    stack, memo = [], {}
     for opcode, argument in operations:
         if opcode == "PROTO":
             continue
         elif opcode == "STOP":
             return stack.pop()
-        elif opcode == "MARK":
-            stack.append(mark)
         elif opcode in ("BININT1", "BINUNICODE"):
             stack.append(argument)
         elif opcode == "EMPTY_LIST":
@@ -39,18 +29,22 @@ def run_pickle(operations):
         elif opcode == "APPEND":
             value = stack.pop()
             stack[-1].append(value)
-        elif opcode == "APPENDS":
-            items = above_the_mark()
-            stack[-1].extend(items)
         elif opcode == "SETITEM":
-            value, key = stack.pop(), stack.pop()
+            value = stack.pop()
+            key = stack.pop()
             stack[-1][key] = value
-        elif opcode == "SETITEMS":
-            items = above_the_mark()
-            stack[-1].update(zip(items[::2], items[1::2]))
         elif opcode == "TUPLE2":
-            second, first = stack.pop(), stack.pop()
+            second = stack.pop()
+            first = stack.pop()
             stack.append((first, second))
+        elif opcode == "MARK":
+            stack.append(MARK)
+        elif opcode == "APPENDS":
+            items = above_the_mark(stack)
+            stack[-1].extend(items)
+        elif opcode == "SETITEMS":
+            items = above_the_mark(stack)
+            stack[-1].update(zip(items[::2], items[1::2]))
         elif opcode == "BINPUT":
             memo[argument] = stack[-1]
         elif opcode == "BINGET":
@@ -61,23 +55,12 @@ def run_pickle(operations):
 
 def oracle(operations):
     """The opcodes are written back as bytes, and Python's own unpickler runs them; only data opcodes get that far."""
-    codes = {opcode.name: opcode.code.encode("latin-1") for opcode in pickletools.opcodes}
-    bare = ["MARK", "EMPTY_LIST", "EMPTY_DICT", "APPEND", "APPENDS", "SETITEM", "SETITEMS", "TUPLE2", "STOP"]
-    data = b""
-    for name, argument in operations:
-        data += codes[name]
-        if name in ("PROTO", "BININT1", "BINPUT", "BINGET"):
-            data += bytes([argument])
-        elif name == "BINUNICODE":
-            data += struct.pack("<I", len(argument.encode())) + argument.encode()
-        elif name not in bare:
-            raise ValueError(f"{name} makes more than data")
-    return pickle.loads(data)
+    return run_by_python(operations, PLAIN)
 
 
 def cases(random):
-    """Every opcode, shared and nested objects, a memo out of order; random data; then pickles that import."""
-    same = ["x"]
+    """Every opcode, shared and nested objects, a memo out of order, texts like marks; random data; then what imports."""
+    same, two, pair = ["x"], ["x", "y"], {"a": 1, "b": 2}
     made = [
         7,
         [3, 5],
@@ -85,63 +68,165 @@ def cases(random):
         ("a", 2),
         {"a": 1, "b": 2, "c": 3},
         [["a"], 4],
+        [[], {}, "", 0, [], "MARK", "mark", "(", "<mark>"],
+        ["MARK", 7],
         [same, same, ("b", same)],
+        [two, two],
+        (pair, [pair]),
         {"hours": [1, 2, 3, 4], "jars": [2, 4, 6, 8]},
+        {1: [3, 5], ("k", 2): {"a": 1, "b": {}}, "": ""},
         {},
+        [{"a": 1}],
     ]
     for k in (2, 5):
         drawn = random.integers(0, 256, k).tolist()
         made.append({f"w{i}": [n, ("pair", n // 2)] for i, n in enumerate(drawn)})
     by_hand = [
-        b"]q\x05K\x07a]q\x03h\x05\x86.",
+        b"]q\x05K\x07a]q\x03h\x05\x86.",  # remembered as number 5
+        b"]q\x00h\x00K\x07a\x86.",  # fetched from the memo, then filled
+        b"]q\x01]q\x01K\x03ah\x01\x86.",  # two lists remembered under one number
+        b"K\x01K\x02.",  # two items left
+        b"K\x01K\x02K\x03.",
+        b"\x80\x04K\x07.",
+        b"}K\x01K\x02sK\x01K\x03s.",  # one key, two SETITEM
+        b"}(K\x01K\x02K\x05K\x06K\x01K\x03u.",  # one key, two values: the last one counts
+        b"}(K\x01K\x02u(K\x03K\x04K\x05K\x06u.",  # one dict, filled in two steps, as Python does from 1,000 pairs on
+        b"](K\x01e(K\x02K\x03eK\x04a.",  # one list, filled in three steps
+        b"}K\x01K\x02s(K\x03K\x04u.",
+        b"](K\x01](K\x02K\x03eK\x04e.",  # a mark above a mark
         b"cbuiltins\nprint\n.",
         b"]cbuiltins\nlen\n(]tR.",
         b"(]ibuiltins\nlist\n.",
+        pickle.dumps([None, 1], 2),
+        pickle.dumps([300], 2),
+        pickle.dumps(("a",), 2),
+        pickle.dumps([1, 2], 4),
+        *(b"J\x07\0\0\0.", b"\x8c\x01a.", b"]\x94.", b"\x89.", b").", b"G" + bytes(8) + b".", b"K\x07K\x050.", b"]r\x07\0\0\0."),
     ]
     return [(operations(data),) for data in [*(pickle.dumps(value, 2) for value in made), *by_hand]]
 
 
+def traits(operations):
+    """Which opcodes a pickle has, and what is special about its marks and its memo."""
+    names = [name for name, _ in operations]
+    numbers = [argument for name, argument in operations if name == "BINPUT"]
+    closed = [1 if name == "MARK" else -1 if name in ("APPENDS", "SETITEMS") else 0 for name in names]
+    plain = set(names) <= set(PLAIN)
+    return {
+        **{f"the pickle has {name}": True for name in names if name not in PLAIN},
+        "one SETITEMS has a key twice": plain and _key_twice(operations),
+        "a dict is filled by more than one SETITEM or SETITEMS": plain and names.count("EMPTY_DICT") == 1 < names.count("SETITEM") + names.count("SETITEMS"),
+        "a list is filled by more than one APPEND or APPENDS": plain and names.count("EMPTY_LIST") == 1 < names.count("APPEND") + names.count("APPENDS"),
+        "a mark lies above another mark": plain and any(sum(closed[: i + 1]) > 1 for i in range(len(names))),
+        "more than one item is on the stack at STOP": operations[:2] == [("BININT1", 1), ("BININT1", 2)],
+        "a number of the memo is used twice": len(set(numbers)) < len(numbers),
+        "the numbers of the memo do not begin at 0": bool(numbers) and numbers[0] != 0,
+        "an object from the memo is changed later": plain and "BINGET" in names and names[names.index("BINGET") + 2 :][:1] == ["APPEND"],
+        "the result is a list with an empty item or 0 in it": plain and _has_empty(oracle(operations)),
+        "the data has the text MARK": any(argument == "MARK" for _, argument in operations),
+        "there is more than one MARK": names.count("MARK") > 1,
+        **{f"the pickle has {name}": True for name in names if name != "STOP"},
+        **{f"the pickle has no {name}": name not in names for name in PLAIN},
+    }
+
+
+def _has_empty(result):
+    """Whether a list has an item that is false."""
+    return isinstance(result, list) and not all(result)
+
+
+def _key_twice(operations):
+    """Whether the items after the one MARK of a pickle have a key twice."""
+    names = [name for name, _ in operations]
+    if names.count("MARK") != 1 or "SETITEMS" not in names or set(names) - {"EMPTY_DICT", "MARK", "BININT1", "SETITEMS", "STOP"}:
+        return False
+    keys = [argument for name, argument in operations if name == "BININT1"][::2]
+    return len(set(keys)) < len(keys)
+
+
+OWN = """\
+def above_the_mark(stack):
+        at = max(i for i, value in enumerate(stack) if value is MARK)
+        items = stack[at + 1 :]
+        del stack[at:]
+        return items
+
+    for opcode, argument in operations:"""  # a student may write the function again
+LOOP = "for opcode, argument in operations:"
+
 EXERCISE = Exercise(
-    goal="Write the machine that runs a pickle, for the fourteen opcodes that make plain data.",
-    reference=run_pickle, oracle=oracle, cases=cases, minutes=15, difficulty="core",
+    traits=traits,
+    goal="Write the whole machine: with the mark and the memo, it runs every pickle that makes plain data.",
+    reference=run_pickle, oracle=oracle, cases=cases, minutes=10, difficulty="core",
     hints=(
-        "Keep two things: a list for the stack and a dict for the memo. Most opcodes are one line each. For APPENDS and SETITEMS find the last mark, take what lies above it, and remove both.",
-        "`items = stack[at + 1:]`, then `del stack[at:]`, then `stack[-1].extend(items)`. For SETITEMS the items are key, value, key, value: `zip(items[::2], items[1::2])`. Any other opcode: raise ValueError.",
+        "Copy your nine rules, and add five. The memo is a second store beside the stack, by number. It keeps the object itself.",
+        "A dict can be the memo. One slice with a step takes the keys, another one the values; `zip` makes pairs of them.",
     ),
-    why="whoever has written this machine knows that loading a pickle means running it.",
+    why="you have now written this machine, and you know that loading a pickle means running it.",
     mistakes=(
-        Mistake("the mark left behind", edit("del stack[at:]", "del stack[at + 1 :]"),
-            cause="The items are taken off the stack and the mark is not, so the list below it is not found.",
-            cure="Delete from the mark on: `del stack[at:]`.", see="an error that an object has no attribute extend"),
-        Mistake("items in reverse", edit("return items", "return items[::-1]"),
-            cause="Popped one after another, the items come from the top, last one first.",
-            cure="Slice them off in one piece, or reverse what you popped.", see="[5, 3] where [3, 5] is expected"),
-        Mistake("keys and values exchanged",
-            edit("value, key = stack", "key, value = stack").edit("items[::2], items[1::2]", "items[1::2], items[::2]"),
-            cause="The value lies on top, above its key.",
-            cure="Pop the value first, and then the key.", see="{1: 'a'} where {'a': 1} is expected"),
+        Mistake("the mark left on the stack", edit(LOOP, OWN.replace("del stack[at:]", "del stack[at + 1 :]")),
+            cause="The items are taken off the stack and the mark is not, so the list below it is not on top.",
+            cure="Take the mark off as well.", see="an error that an object has no attribute extend"),
+        Mistake("items in reverse", edit(LOOP, OWN.replace("return items", "return items[::-1]")),
+            cause="The items above the mark are in reverse, the last one first.",
+            cure="Take them off in one piece, or reverse what you took.", see="`[5, 3]` where `[3, 5]` is expected"),
+        Mistake("the first mark in place of the last", edit(LOOP, OWN.replace("max(", "min(")),
+            cause="Marks can be nested, and an opcode takes what lies above the last of them.",
+            cure="Look for the mark from the top of the stack.", see="simple lists right, and an error for nested ones"),
+        Mistake("a text as the mark",
+            edit(LOOP, OWN.replace("value is MARK", 'value == "MARK"')).edit("stack.append(MARK)", 'stack.append("MARK")'),
+            cause="Your mark is a text, and the data may hold the same text.",
+            cure="Push an object that is equal to nothing else, such as `MARK`.",
+            see="one case wrong, the one whose data holds the text MARK"),
+        Mistake("keys and values exchanged", edit("items[::2], items[1::2]", "items[1::2], items[::2]"),
+            cause="In SETITEMS each key comes before its value.",
+            cure="The items are key, value, key, value.", see="`{1: 'a', 2: 'b'}` where `{'a': 1, 'b': 2}` is expected"),
         Mistake("BINPUT takes the top away", edit("memo[argument] = stack[-1]", "memo[argument] = stack.pop()"),
-            cause="BINPUT only remembers the top; it stays where it is.",
-            cure="Store `stack[-1]`, and do not pop.", see="an error about an empty list"),
+            cause="BINPUT only remembers the top; it stays on the stack.",
+            cure="Look at the top without taking it.", see="an error about an empty list"),
         Mistake("BINGET pushes its number", edit("stack.append(memo[argument])", "stack.append(argument)"),
-            cause="The argument of BINGET is where to look in the memo.",
-            cure="Push `memo[argument]`.", see="a small integer in the place of a list"),
-        Mistake("BINGET pushes something empty",
+            cause="The argument of BINGET is a number in the memo, not the object.",
+            cure="Push what the memo holds under this number.", see="a small integer in place of a list"),
+        Mistake("a copy in the memo",
             edit("memo[argument] = stack[-1]", "memo[argument] = type(stack[-1])(stack[-1])"),
-            cause="What was remembered is a list that was filled later; you remembered it as it was at the time.",
-            cure="Keep the object itself in the memo, with no copy.", see="an empty list in the place of a filled one"),
-        Mistake("a tuple in reverse", edit("second, first", "first, second"),
-            cause="The second item of a pair lies on top.",
-            cure="`second, first = stack.pop(), stack.pop()`.", see="(2, 'a') where ('a', 2) is expected"),
+            cause="BINGET gives an empty list. The list is filled after BINPUT, so the memo must hold the list itself and no copy.",
+            cure="Keep the object itself in the memo.", see="an empty list in place of a filled one"),
+        Mistake("a copy from the memo", edit("stack.append(memo[argument])", "stack.append(type(memo[argument])(memo[argument]))"),
+            cause="BINGET does not give the object itself: what is put into it later is missing in the original.",
+            cure="Push the object itself.", see="`([], [7])` where `([7], [7])` is expected"),
+        Mistake("the memo by order", edit("memo[argument] = stack[-1]", "memo[len(memo)] = stack[-1]"),
+            cause="The numbers of the memo were counted up from 0. A pickle may choose any number.",
+            cure="Store under the argument of BINPUT.", see="most pickles right, and a KeyError for the number 5"),
+        Mistake("a new list", edit("stack[-1].extend(items)", "stack[-1] = stack[-1] + items"),
+            cause="The list in the memo stays empty: APPENDS fills a different list.",
+            cure="Change the list that is on top; do not replace it.", see="an empty list where a shared one is expected"),
         Mistake("a list in the list", edit("extend(items)", "append(items)"),
-            cause="All items were appended as one.",
-            cure="Use `extend`.", see="[[3, 5]] where [3, 5] is expected"),
+            cause="All items were appended as one list.",
+            cure="Use `extend`.", see="`[[3, 5]]` where `[3, 5]` is expected"),
         Mistake("the whole stack returned", edit("return stack.pop()", "return stack"),
-            cause="The result of a pickle is the one object on top of the stack.",
-            cure="Return `stack.pop()` at STOP.", see="[7] where 7 is expected"),
+            cause="The result of a pickle is one object, the one on top of the stack.",
+            cure="At STOP, return the top item.", see="`[7]` where `7` is expected"),
         Mistake("unknown opcodes passed over", omit("raise ValueError"),
-            cause="GLOBAL, REDUCE and INST import and call; a machine for data must refuse them, and yours goes on.",
-            cure="End the chain with `else: raise ValueError(...)`.",
-            see="plain data right, and something returned for a pickle that imports"),
+            cause="GLOBAL, REDUCE and INST import and call. A machine for data must refuse them, and yours goes on.",
+            cure="End the chain with an `else` that raises a ValueError.",
+            see="plain data right, and a result for a pickle that imports"),
+        Mistake("the last pair missing", edit("zip(items[::2], items[1::2])", "zip(items[:-2:2], items[1:-2:2])"),
+            cause="The last pair of SETITEMS is missing.",
+            cure="Go to the last pair.", see="a dict without its last key"),
+        Mistake("one pair alone", edit("zip(items[::2], items[1::2])", "[tuple(items[:2])]"),
+            cause="SETITEMS stores all pairs above the mark, and you store the first one.",
+            cure="Go through all of them.", see="a dict with one key"),
+        Mistake("keys as texts", edit("zip(items[::2], items[1::2])", "zip(map(str, items[::2]), items[1::2])"),
+            cause="A key may be a number or a pair. You made texts of them.",
+            cure="Use the keys as they are.", see="`'1'` where `1` is expected"),
+        Mistake("the first value of a key", edit("zip(items[::2], items[1::2])", "reversed([*zip(items[::2], items[1::2])])"),
+            cause="Where SETITEMS has a key twice, your dict has the first value. The last one counts.",
+            cure="Store them in their order.", see="another value where a key occurs twice"),
+        Mistake("None for an unknown opcode", edit('raise ValueError(f"{opcode} makes more than data")', "return None"),
+            cause="An unknown opcode ends the machine with None, and nobody learns that the pickle was not run.",
+            cure="Raise a ValueError.", see="None where a ValueError is expected"),
+        Mistake("a list in place of a pair", edit("(first, second)", "[first, second]"),
+            cause="TUPLE2 makes a pair, which is a tuple, and you push a list.",
+            cure="Push a tuple of the two items.", see="`['a', 2]` where `('a', 2)` is expected"),
     ),
 )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import pickletools
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ...formats.pickle.scan import steps
+
+SMALL = ("PROTO", "BININT1", "BINUNICODE", "EMPTY_LIST", "EMPTY_DICT", "APPEND", "SETITEM", "TUPLE2", "STOP")
+PLAIN = (*SMALL, "MARK", "APPENDS", "SETITEMS", "BINPUT", "BINGET")  # what plain data needs
 
 
 def operations(data: bytes) -> list[tuple[str, Any]]:
@@ -17,6 +22,61 @@ def operations(data: bytes) -> list[tuple[str, Any]]:
     [('PROTO', 2), ('BININT1', 7), ('STOP', None)]
     """
     return [(opcode.name, argument) for opcode, argument, _ in pickletools.genops(data)]
+
+
+def small_pickle(value: Any) -> bytes:
+    """A pickle of protocol 2 without the opcodes that only remember what nobody asks for.
+
+    >>> [opcode for opcode, _ in operations(small_pickle([7]))]
+    ['PROTO', 'EMPTY_LIST', 'BININT1', 'APPEND', 'STOP']
+    """
+    return pickletools.optimize(pickle.dumps(value, 2))
+
+
+class Mark:
+    """What the opcode MARK pushes; it is equal to nothing but itself."""
+
+    def __repr__(self) -> str:
+        return "MARK"
+
+
+MARK = Mark()
+
+
+def above_the_mark(stack: list[Any]) -> list[Any]:
+    """Take the last mark and all items above it off the stack; return the items, the lowest first."""
+    at = max(place for place, value in enumerate(stack) if value is MARK)
+    items = stack[at + 1 :]
+    del stack[at:]
+    return items
+
+
+def depths(operations: list[tuple[str, Any]]) -> list[int]:
+    """How many items lie on the stack before each opcode of a pickle without marks.
+
+    >>> depths([("BININT1", 1), ("BININT1", 2), ("STOP", None)])
+    [0, 1, 2]
+    """
+    change = {"PROTO": 0, "APPEND": -1, "SETITEM": -2, "TUPLE2": -1, "BINPUT": 0}
+    found = [0]
+    for opcode, _ in operations[:-1]:
+        found.append(found[-1] + change.get(opcode, 1))
+    return found
+
+
+def run_by_python(operations: list[tuple[str, Any]], known: Collection[str]) -> Any:
+    """Write the opcodes back as bytes, and let Python's own unpickler run them; ValueError for one that is not known."""
+    codes = {opcode.name: opcode.code.encode("latin-1") for opcode in pickletools.opcodes}
+    data = b""
+    for name, argument in operations:
+        if name not in known:
+            raise ValueError(f"{name} makes more than data")
+        data += codes[name]
+        if name in ("PROTO", "BININT1", "BINPUT", "BINGET"):
+            data += bytes([argument])
+        elif name == "BINUNICODE":
+            data += struct.pack("<I", len(argument.encode())) + argument.encode()
+    return pickle.loads(data)
 
 
 class Watched(NamedTuple):

@@ -51,11 +51,11 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Find the scale and the zero point of each block, so that 16 marks cover its weights and one of them is zero.",
+    goal="Find the scale and the zero point of each block, so that 16 levels cover its weights and one of them is zero.",
     reference=affine_parameters, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The range goes from `np.minimum(w.min(axis=1, keepdims=True), 0)` to the maximum, taken likewise. Its fifteenth part is the scale; round that to float16 at once, `.astype(np.float16).astype(np.float32)`.",
-        "The zero point is how many steps zero lies above the low end: `np.rint(-low / scale)`, from 0 to 15, as int16. Where the scale is 0, divide by infinity instead: `np.where(scale == 0, np.float32(np.inf), scale)`.",
+        "The range goes from the smallest weight, or 0 if that is smaller, to the largest weight, or 0 if that is larger. Its fifteenth part is the scale; round that to float16 at once.",
+        "`np.minimum` and `np.maximum` compare with 0. The zero point is how many steps zero lies above the low end, rounded with `np.rint`. Where the scale is 0, `np.where` can put infinity in its place before you divide.",
     ),
     why="zero has an integer of its own, so a weight of 0 stays 0.",
     mistakes=(
@@ -66,7 +66,7 @@ EXERCISE = Exercise(
             cure="Take the minimum of the weights and 0, and the maximum of the weights and 0.",
             see="right for blocks with both signs, wrong for `3 … 15`"),
         Mistake("divided by 16", edit("np.float32(15)", "np.float32(16)"),
-            cause="Sixteen marks have fifteen spaces between them.",
+            cause="Sixteen levels have fifteen spaces between them.",
             cure="Divide the range by 15.", see="every scale a sixteenth too small"),
         Mistake("a negative zero point", edit("-low / np", "low / np").edit(".clip(0, 15)", ""),
             cause="The low end is negative, and low / scale is too.",
@@ -79,7 +79,7 @@ EXERCISE = Exercise(
             cure="Clip the zero point to 0 … 15.",
             see="everything right but for a block of tiny weights, where 21 is found and 15 is expected"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
-            cause="Converting to an integer drops what stands behind the point.",
+            cause="Converting to an integer drops what comes after the point.",
             cure="Round first, with `np.rint`.", see="some zero points one too small"),
         Mistake("the scale rounded last", edit(".astype(np.float16).astype(np.float32)", "").edit(
                 "return scale,", "return scale.astype(np.float16).astype(np.float32),"
@@ -100,7 +100,7 @@ EXERCISE = Exercise(
                 scale = (np.abs(w).max(axis=1, keepdims=True) / np.float32(7)).astype(np.float16).astype(np.float32)
                 return scale, np.full((len(w), 1), 8, np.int16)
             """),
-            cause="absmax / 7 with the zero point in the middle is the symmetric rule; it wastes marks on a lopsided block.",
+            cause="absmax / 7 with the zero point in the middle is the symmetric rule; it wastes levels on an asymmetric block.",
             cure="Use both ends of the range.", see="8 in every block"),
     ),
 )

@@ -57,8 +57,8 @@ EXERCISE = Exercise(
     goal="Turn blocks of Q4_1 back into weights: d × integer + m, the low nibbles first, then the high ones.",
     reference=decode_q4_1, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "`np.frombuffer(raw, np.uint8).reshape(-1, 20)` has a row for each block: columns 0 and 1 are d, 2 and 3 are m, the other 16 hold the integers.",
-        '`np.ascontiguousarray(rows[:, :2]).view("<f2").astype(np.float32)` is d, of shape (n, 1). The integers are `np.concatenate([packed & 15, packed >> 4], axis=1)`; nothing is subtracted from them.',
+        "Give the bytes a row for each block, as in `decode_q4_0`: columns 0 and 1 are d, 2 and 3 are m, the other 16 hold the integers.",
+        "`np.ascontiguousarray` and `view` read the float16 numbers. `np.concatenate` joins low and high nibbles; nothing is subtracted from them.",
     ),
     why="the other end of the bridge: from here on nobody knows that there ever was a zero point.",
     mistakes=(
@@ -73,7 +73,7 @@ EXERCISE = Exercise(
             cure="Read both as float16, which has a sign of its own.",
             see="right where m is positive, too large elsewhere"),
         Mistake("d and m exchanged", edit("d * q + m", "m * q + d"),
-            cause="d stands in the first two bytes, m in the next two.",
+            cause="d is in the first two bytes, m in the next two.",
             cure="Exchange them.", see="weights that fall where they should rise"),
         Mistake("m multiplied by d", edit("d * q + m", "d * (q + m)"),
             cause="m is a weight and not a number of steps.",

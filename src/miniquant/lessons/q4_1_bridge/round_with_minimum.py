@@ -48,8 +48,8 @@ EXERCISE = Exercise(
     goal="Quantize and bring back with a minimum: equation (2).",
     reference=round_with_minimum, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
-        "Shift the weights so that the minimum stands at 0, count steps, clip, multiply, and shift back.",
-        "`q = np.clip(np.rint((x - minimum) / scale), 0, 15)`, then `q * scale + minimum`.",
+        "Shift the weights so that the minimum is at 0, count steps, clip, multiply, and shift back.",
+        "The same two functions as for the zero point, `np.rint` and `np.clip`; the minimum is subtracted before the division.",
     ),
     why="this is what a block of Q4_1 stands for.",
     mistakes=(
@@ -78,7 +78,7 @@ EXERCISE = Exercise(
             cure="Subtract first, then divide and round once.",
             see="right where the minimum is a multiple of the scale, a step off elsewhere"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
-            cause="Converting to an integer drops what stands behind the point.",
+            cause="Converting to an integer drops what comes after the point.",
             cure="Use `np.rint`.", see="about half of the weights one step too low"),
         Mistake("no clip", edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",

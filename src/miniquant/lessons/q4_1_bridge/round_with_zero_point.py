@@ -47,7 +47,7 @@ EXERCISE = Exercise(
     reference=round_with_zero_point, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero point off again, and multiply.",
-        "`q = np.clip(np.rint(x / scale) + zero_point, 0, 15)`, then `(q - zero_point) * scale`. The types stay float32 by themselves.",
+        "`np.rint` rounds and `np.clip` clips. The types stay float32 by themselves.",
     ),
     why="this is what a quantizer with a zero point, such as Quark's or PyTorch's, computes with.",
     mistakes=(
@@ -78,7 +78,7 @@ EXERCISE = Exercise(
             cause="`np.floor(x + 0.5)` sends every half upwards, and the specification says half to even.",
             cure="Use `np.rint`.", see="a tie one step too high"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
-            cause="Converting to an integer drops what stands behind the point.",
+            cause="Converting to an integer drops what comes after the point.",
             cure="Use `np.rint`.", see="about half of the weights one step too close to zero"),
         Mistake("no clip", edit("np.clip(np.rint(x / scale) + zero_point, 0, 15)", "np.rint(x / scale) + zero_point"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",

@@ -7,7 +7,7 @@ from ..shared.by_hand import nearest32
 
 
 def ties_apart(scale, zero_point):
-    """The weights in the middle between two marks at which equations (4) and (5) give different integers.
+    """The weights in the middle between two levels at which equations (4) and (5) give different integers.
 
     scale: float, zero_point: int from 0 to 15   ->   (n,) float32, rising; empty where there are none
     """
@@ -32,11 +32,11 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Find the weights between two marks, exactly in the middle, at which equations (4) and (5) part.",
+    goal="Find the weights between two levels, exactly in the middle, at which equations (4) and (5) part.",
     reference=ties_apart, oracle=oracle, cases=cases, minutes=6, difficulty="stretch",
     hints=(
-        "In steps of the scale, the middles lie at `np.arange(15) + 0.5 - zero_point`: half a step above each integer but the last, with zero at the zero point.",
-        "Equation (5) rounds first, `np.rint(steps) + zero_point`, and (4) adds first, `np.rint(steps + zero_point)`. Keep the steps where the two differ, and multiply them by the scale.",
+        "Work in steps of the scale. The middles lie half a step above each integer but the last, and the zero point says where zero is.",
+        "`np.arange(15)` are the integers that have a middle above them. Round the middles in two ways, the zero point added before `np.rint` and after it; a mask of where the two differ selects the middles that you keep.",
     ),
     why="with an odd zero point all fifteen middles part, with an even one none: parity decides.",
     mistakes=(
@@ -64,8 +64,8 @@ EXERCISE = Exercise(
             cause="The middles were taken between 0 and 15 steps, and the grid begins zero_point steps below zero.",
             cure="Subtract the zero point from the steps.", see="no negative weights"),
         Mistake("beyond the ends", edit("np.arange(15)", "np.arange(-1, 16)"),
-            cause="Below the first mark and above the last one both equations are clipped to the same integer.",
-            cure="Sixteen marks have fifteen middles.", see="one number too many at either end"),
+            cause="Below the first level and above the last one both equations are clipped to the same integer.",
+            cure="Sixteen levels have fifteen middles.", see="one number too many at either end"),
         Mistake("only the first", edit("steps[apart] * scale", "steps[apart][:1] * scale"),
             cause="The search stopped at the first difference.",
             cure="Return all of them.", see="one number where fifteen are expected"),

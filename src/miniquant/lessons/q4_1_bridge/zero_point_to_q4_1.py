@@ -73,7 +73,7 @@ EXERCISE = Exercise(
     observe=_either_zero,
     hints=(
         "Twenty bytes a block: d is the scale, m is -scale × zero_point, both float16; then byte j holds integer j in its low nibble and integer j + 16 in its high one. The integers cross as they are.",
-        'Make three arrays of uint8 with a row for each block: `scale.astype("<f2").view(np.uint8)`, m likewise, and `q[:, :16] | q[:, 16:] << 4`; join them with `np.concatenate(…, axis=1)` and take `.tobytes()`.',
+        "Make three arrays of uint8 with a row for each block: `astype` and `view` for d and m, a shift and `|` for the nibbles. `np.concatenate` joins them, `tobytes` makes bytes.",
     ),
     why="nothing was rounded but the minimum: whatever chose the integers, they cross the bridge untouched.",
     mistakes=(

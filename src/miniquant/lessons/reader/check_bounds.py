@@ -1,18 +1,21 @@
-"""Tensors inside their file, and none over another."""
+"""Tensors inside their file, and no two that overlap."""
 
 from __future__ import annotations
 
+import itertools
+
 from ...core.errors import FormatError
-from ...lab import Exercise, Mistake, edit, omit
+from ...lab import Exercise, Mistake, body, edit, omit
 
 
 def check_bounds(tensors, data_size):
-    """Hold the tensors of a file against its data section.
+    """Check the places of all tensors against the data section.
 
-    tensors: name -> (offset, size), both in bytes, size at least 1; data_size: bytes of the data section
-    ->   how many bytes of the data section belong to no tensor
+    tensors: name -> (offset, size), both in bytes, size at least 1, in any order; data_size: bytes of the data section
+    ->   how many bytes of the data section belong to no tensor, an integer
 
-    Raises FormatError for a tensor that ends behind the data section, and for two tensors that overlap.
+    Raises FormatError for a tensor that ends after the data section, and for two tensors that overlap. Tensors that touch
+    are legal, and so are gaps.
     """
     end, before = 0, ""
     for name, (offset, size) in sorted(tensors.items(), key=lambda item: item[1]):
@@ -38,13 +41,22 @@ def oracle(tensors, data_size):
 
 
 def cases(random):
-    """Tensors that fit in every order, then tensors outside and over each other, then random ones."""
+    """Tensors that fit in every order, then tensors outside and tensors that overlap, then random ones."""
     good = [
         ({"a": (0, 4)}, 4),
         ({"a": (0, 4), "b": (4, 6)}, 12),
         ({"b": (6, 4), "a": (0, 6)}, 10),
+        ({"a": (6, 4), "b": (0, 6)}, 10),
         ({"a": (2, 4), "b": (10, 4)}, 14),
         ({}, 3),
+        ({}, 0),
+        ({"a": (0, 5), "b": (5, 2)}, 9),
+        ({"c": (7, 1), "a": (0, 3), "b": (3, 4)}, 8),
+        ({"a": (3, 4), "b": (12, 5)}, 30),
+        ({"b": (11, 2), "a": (1, 3)}, 20),
+        ({"a": (5, 6)}, 11),
+        ({"a": (0, 2), "b": (9, 3)}, 12),
+        ({"a": (0, 1), "b": (2, 1), "c": (5, 4), "d": (10, 3)}, 15),
     ]
     bad = [
         ({"a": (0, 5)}, 4),
@@ -53,6 +65,10 @@ def cases(random):
         ({"b": (4, 4), "c": (8, 2), "a": (0, 5)}, 20),
         ({"a": (0, 9), "b": (3, 2)}, 20),
         ({"a": (4, 4), "b": (4, 4)}, 20),
+        ({"a": (2**64 - 4, 4), "b": (0, 4)}, 8),
+        ({"a": (0, 8), "b": (8, 4), "c": (4, 4)}, 20),
+        ({"a": (0, 2), "b": (2, 8), "c": (4, 1), "d": (10, 2)}, 20),
+        ({"a": (0, 1)}, 0),
     ]
     gaps, sizes = random.integers(0, 4, 6).tolist(), random.integers(1, 9, 6).tolist()
     starts = [sum(gaps[: i + 1]) + sum(sizes[:i]) for i in range(6)]
@@ -60,47 +76,140 @@ def cases(random):
     return [*good, *bad, (drawn, sum(gaps) + sum(sizes) + 2)]
 
 
+def quantities(tensors, data_size):
+    """What students count in the place of the bytes that belong to no tensor."""
+    places = sorted(tensors.values())
+    ends = [0, *(offset + size for offset, size in places)]
+    gaps = [offset - end for (offset, _), end in zip(places, ends)]
+    after = data_size - ends[-1]
+    return {
+        "the sum of the sizes": sum(size for _, size in places),
+        "the number of bytes after the last tensor": after,
+        "the number of bytes before the first tensor": places[0][0] if places else data_size,
+        "the number of bytes between tensors": sum(gaps[1:]),
+        "the place where the last tensor ends": ends[-1],
+        "the number of gaps": sum(gap > 0 for gap in [*gaps, after]),
+        "the number of gaps before a tensor": sum(gap > 0 for gap in gaps),
+        "the largest gap": max([*gaps, after]),
+        "the smallest gap": min([*gaps, after]),
+        "the number of tensors": len(places),
+        "the size of the last tensor": places[-1][1] if places else 0,
+        "the size of the first tensor": places[0][1] if places else 0,
+        "the size of the largest tensor": max((size for _, size in places), default=0),
+        "the sum of the offsets": sum(offset for offset, _ in places),
+    }
+
+
+def traits(tensors, data_size):
+    """What is wrong with the places, or special about them."""
+    spans = [(offset, offset + size) for offset, size in tensors.values()]
+    order = sorted(spans)
+    pairs = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :] if b[0] < a[1]]
+    gaps = [(begin, end) for (_, begin), (end, _) in zip([(0, 0), *order], order) if begin < end]
+    outside = [span for span in spans if span[1] > data_size]
+    good = not pairs and not outside
+    return {
+        "there are no tensors": not tensors,
+        "there is a gap between two tensors": good and any(begin for begin, _ in gaps),
+        "there is a gap before the first tensor": good and any(not begin for begin, _ in gaps),
+        "bytes follow the last tensor": good and bool(order) and max(end for _, end in spans) < data_size,
+        "two tensors overlap": bool(pairs),
+        "two tensors overlap by one byte": any(min(a[1], b[1]) - b[0] == 1 for a, b in pairs),
+        "two tensors begin at the same byte": any(a[0] == b[0] for a, b in pairs),
+        "a tensor lies inside another one": any(b[1] <= a[1] for a, b in pairs),
+        "a tensor overlaps the one before it in the dict": any(a in pairs or a[::-1] in pairs for a in itertools.pairwise(spans)),
+        "two tensors overlap that are not neighbours in the dict": bool(pairs)
+        and not any(a in pairs or a[::-1] in pairs for a in itertools.pairwise(spans)),
+        "a tensor ends after the data section": bool(outside),
+        "a tensor begins inside the data section and ends after it": any(begin < data_size for begin, _ in outside),
+        "a tensor begins after the data section": any(begin >= data_size for begin, _ in outside),
+        "the tensor that ends after the data section is not the last in the dict": any(s != spans[-1] for s in outside),
+        "the tensors are not in the order of their offsets": spans != order,
+        "the names are not in the order of the offsets": sorted(tensors) != sorted(tensors, key=lambda name: tensors[name]),
+        "the last tensor ends where the data section ends": bool(spans) and max(end for _, end in spans) == data_size,
+        "a tensor begins where another one ends": any(a[1] == b[0] for a in spans for b in spans),
+        "the data section is empty": data_size == 0,
+        "there is exactly one tensor": len(tensors) == 1,
+    }
+
+
 EXERCISE = Exercise(
-    goal="Refuse a tensor that lies outside the data section or over another one, and count the bytes that belong to none.",
-    reference=check_bounds, oracle=oracle, cases=cases, minutes=6, difficulty="core",
+    traits=traits,
+    goal="Refuse a tensor that is outside the data section or overlaps another one, and count the bytes that belong to none.",
+    reference=check_bounds, oracle=oracle, cases=cases, quantities=quantities, minutes=6, difficulty="core",
     hints=(
-        "A tensor is outside if `offset + size > data_size`. Sort the tensors by their offsets: then a tensor can only lie over the one before it.",
-        "Keep the `end` of the last tensor: the next may begin at `end` or later, not before. Any order in the file and gaps between tensors are fine; return `data_size` minus the sum of the sizes.",
+        "Look at the end of a tensor, not only at its beginning. If the tensors come in the order of their offsets, each one must be compared only with the one before it.",
+        "`sorted` takes a `key`, a function that says what to sort by; for the items of this dict that is the pair of offset and size. `sum` adds the sizes.",
     ),
-    why="an offset is a promise made by a file that may lie, and this is where you stop believing it.",
+    why="an offset comes from a file that may be damaged, and after this check you can use it.",
     mistakes=(
         Mistake("off by one at the end", edit("offset + size > data_size", "offset + size >= data_size"),
-            cause="You compare with `>=`, and a tensor whose last byte is the section's last byte is inside.",
+            cause="A tensor whose last byte is the section's last byte was refused, and it is inside.",
             cure="Compare with `>`.", see="FormatError for the last tensor of a good file"),
         Mistake("size left out", edit("offset + size > data_size", "offset > data_size"),
-            cause="You looked where the tensor begins, and it is its end that may lie outside.",
+            cause="A tensor that begins inside and ends outside was accepted.",
             cure="Compare `offset + size` with `data_size`.",
             see="a tensor that begins inside and ends outside accepted"),
         Mistake("end not checked", omit("if offset + size > data_size"),
-            cause="No tensor was held against the size of the data section.",
+            cause="Tensors outside the data section were accepted.",
             cure="Refuse a tensor if `offset + size > data_size`.", see="a tensor outside the file accepted"),
         Mistake("overlap not checked", omit("if offset < end"),
             cause="Two tensors may claim the same bytes, and at most one of them is right.",
-            cure="Refuse a tensor that begins before the one in front of it ends.", see="overlapping tensors accepted"),
+            cure="Refuse a tensor that begins before the previous one ends.", see="overlapping tensors accepted"),
         Mistake("only equal starts", edit("end, before = 0", "end, before = -1")
             .edit("if offset < end", "if offset == end")
             .edit("end, before = offset + size, name", "end, before = offset, name"),
-            cause="You refused two tensors that begin at the same byte, and they also overlap if one begins inside the other.",
+            cause="Two tensors that begin at the same byte are refused, and others that overlap are not.",
             cure="Compare each start with the end of the tensor before it.",
             see="a tensor that begins inside another one accepted"),
         Mistake("touching is overlapping",
             edit("end, before = 0", "end, before = -1").edit("offset < end", "offset <= end"),
-            cause="You compare with `<=`, and a tensor may begin at the very byte where another one ended.",
-            cure="Refuse only `offset < end`.", see="FormatError for tensors that lie back to back"),
+            cause="Tensors that touch were refused, and a tensor may begin at the byte where the one before it ends.",
+            cure="Refuse only `offset < end`.", see="FormatError for tensors that touch"),
+        Mistake("only the beginning compared", edit("offset + size > data_size", "offset >= data_size"),
+            cause='A tensor that begins inside and ends outside was accepted.',
+            cure='Compare `offset + size` with `data_size`.', see='a tensor that begins inside and ends outside accepted'),
+        Mistake("touching refused from the start", edit("offset < end", "offset <= end"),
+            cause='A tensor may begin where the one before it ends, and the first one at 0; both were refused.',
+            cure='Refuse only `offset < end`.', see='FormatError for a tensor at offset 0'),
+        Mistake("touching instead of overlapping", edit("offset < end", "offset == end"),
+            cause='Tensors that touch are legal; a tensor that begins before the end of another one is not.',
+            cure='Refuse `offset < end`.', see='FormatError for tensors that touch'),
+        Mistake("used bytes returned", edit("return data_size - sum", "return sum"),
+            cause='The result is how many bytes belong to tensors, and the rest was asked for.',
+            cure='Subtract the sum from `data_size`.', see='the sum of the sizes'),
+        Mistake("only gaps before the last tensor", edit("return data_size -", "return end -"),
+            cause='Bytes after the last tensor belong to no tensor, too.',
+            cure='Subtract the sum of the sizes from `data_size`.', see='too small where bytes follow the last tensor'),
+        Mistake("nothing returned", edit("return data_size - sum", "data_size - sum"),
+            cause='The function checks and returns nothing.',
+            cure='Return how many bytes belong to no tensor.', see='None where a number is expected'),
+        Mistake("True returned", edit("return data_size - sum(size for _, size in tensors.values())", "return True"),
+            cause='The function says whether the file is good; it must count the bytes that belong to no tensor.',
+            cure='Return the count.', see='True where a number is expected'),
+        Mistake("the sum compared", body("""
+                total = sum(size for _, size in tensors.values())
+                if total > data_size:
+                    raise FormatError("too many bytes")
+                return data_size - total
+            """),
+            cause='Tensors may be outside or overlap although the sum of their sizes is small enough.',
+            cure="Look at each tensor's place.", see='overlapping tensors accepted'),
+        Mistake("the end is the size", edit("end, before = offset + size, name", "end, before = size, name"),
+            cause='A tensor ends at offset + size.',
+            cure='Add the offset.', see='some overlaps accepted'),
+        Mistake("sorted by size", edit("key=lambda item: item[1]", "key=lambda item: item[1][1]"),
+            cause='Legal orders were refused, as if the tensors were sorted by size: neighbours are found by their offsets.',
+            cure='Sort by offset.', see='FormatError for legal orders'),
         Mistake("order of the descriptors",
             edit("sorted(tensors.items(), key=lambda item: item[1])", "tensors.items()"),
-            cause="You took the tensors in the order of their descriptors, and their data may come in any order.",
+            cause="Files were refused whose data lies in another order than the descriptors, and any order is legal.",
             cure="Sort by offset first.", see="FormatError for a file whose second tensor comes first in the data"),
         Mistake("gaps refused", edit("if offset < end", "if offset != end"),
             cause="Bytes that belong to no tensor are padding, and a reader accepts it.",
-            cure="Refuse overlap, and only count the gaps.", see="FormatError for tensors with room between them"),
+            cure="Refuse overlap, and only count the gaps.", see="FormatError for tensors with a gap between them"),
         Mistake("only the end counted", edit("sum(size for _, size in tensors.values())", "end"),
-            cause="You counted the bytes behind the last tensor and left out the gaps between tensors.",
+            cause="The result counts the bytes after the last tensor, and not the gaps before it.",
             cure="Return `data_size` minus the sum of all sizes.", see="right without gaps, too small with them"),
     ),
 )

@@ -13,8 +13,9 @@ from .unpack_int4 import unpack_int4
 def dequantize_q4(raw, dims):
     """The weights of a Q4_per_group_64 tensor.
 
-    raw: bytes, out × in / 64 float16 scales, then out × in / 2 packed bytes; dims: (out, in), in a multiple of 64
-    ->   (out, in) float32, values × the scale of their group
+    raw: bytes: out × in / 64 float16 scales, little-endian, all groups of row 0 first; then out × in / 2 packed bytes, row
+    after row; dims: (out, in), in a multiple of 64
+    ->   (out, in) float32: each value × the scale of its group of 64 neighbours, multiplied in float32
     """
     out, width = dims
     n_scales = out * width // 64
@@ -51,9 +52,19 @@ def cases(random):
         ([[1.0, 2.0]], np.concatenate([ramp, ramp])[None]),
         ([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]], np.tile(ramp, (2, 3))),
         ([[0.1, 0.3], [0.0, 0.7]], np.tile(ramp, (2, 2))),
+        ([[65504.0], [3 * 2**-24], [1.0]], np.stack([ramp, ramp[::-1], ramp])),
     ]
     made.append((np.abs(random.normal(0, 0.01, (4, 3))), random.integers(-8, 8, (4, 192))))
     return [(_q4_bytes(s, v), v.shape) for s, v in made]
+
+
+def factors(raw, dims):
+    """The integers and the scales, whose product is the result."""
+    out, width = dims
+    groups = width // 64
+    scales = np.frombuffer(raw, "<f2", count=out * groups).reshape(out, groups, 1)
+    nibbles = np.array([nibble for byte in raw[2 * out * groups :] for nibble in (byte % 16, byte // 16)])
+    return {"the integers": np.where(nibbles > 7, nibbles - 16, nibbles).reshape(out, groups, 64), "the scales": scales}
 
 
 _WRONG = {mistake.name: mistake.wrong for mistake in UNPACK_INT4.mistakes}
@@ -63,12 +74,12 @@ _WITHOUT_SIGN, _SWAPPED, _MINUS_EIGHT = (
 
 EXERCISE = Exercise(
     goal="Turn the bytes of a Q4 tensor into a float32 matrix: each group of 64 neighbours times its own scale.",
-    reference=dequantize_q4, oracle=oracle, cases=cases, minutes=5, difficulty="core",
+    reference=dequantize_q4, oracle=oracle, cases=cases, factors=factors, minutes=5, difficulty="core",
     hints=(
-        "There are out × in / 64 scales, two bytes each, row after row; everything behind them is packed values for your `unpack_int4`.",
-        "Reshape the values to (out, groups, 64) and the float32 scales to (out, groups, 1), multiply, and reshape the product back to `dims`.",
+        "Count the scales first: their number says where the packed values begin. Your `unpack_int4` does the rest of the reading.",
+        "As in `encode_q4`, a third axis of 64 neighbours helps: with the scales in the shape (out, groups, 1), numpy multiplies each group by its own. `reshape` goes there and back.",
     ),
-    why="the reshape here must undo the writer's; if the two differ, each number is right and in the wrong place.",
+    why="this reshape must undo the writer's; if the two differ, weights are multiplied by the scales of other groups.",
     mistakes=(
         Mistake("scales change from weight to weight", edit("width // 64, 64)", "64, width // 64)").edit(
                 "scale.reshape(out, width // 64, 1)", "scale.reshape(out, 1, width // 64)"
@@ -79,12 +90,12 @@ EXERCISE = Exercise(
         Mistake("scales not spread over their groups", edit("values.reshape(out, width // 64, 64)", "values.reshape(out, width)").edit(
                 "scale.reshape(out, width // 64, 1)", "scale.reshape(out, width // 64)"
             ),
-            cause="(out, in) times (out, groups) means nothing to numpy, unless there is one group.",
+            cause="numpy cannot multiply (out, in) by (out, groups), unless there is one group.",
             cure="Reshape the values to (out, groups, 64) and the scales to (out, groups, 1) before you multiply.",
             see="`operands could not be broadcast together`"),
         Mistake("scales transposed",
             edit("scale.reshape(out, width // 64, 1)", "scale.reshape(width // 64, out, 1).swapaxes(0, 1)"),
-            cause="The scales were taken for (groups, out), and they lie in the file as (out, groups).",
+            cause="The scales were read as (groups, out), and the file holds them as (out, groups).",
             cure="Reshape the scales to (out, groups).", see="right for one row or one group, wrong for more"),
         Mistake("one scale a row",
             edit("scale.reshape(out, width // 64, 1)", "scale.reshape(out, width // 64, 1)[:, :1]"),
@@ -93,31 +104,58 @@ EXERCISE = Exercise(
             see="the first 64 columns right, the rest wrong"),
         Mistake("sign not restored", edit("values = unpack_int4", "values = _WITHOUT_SIGN"),
             cause="The nibbles 8 to 15 were left positive, and they mean -8 to -1.",
-            cure="Mend `unpack_int4`: subtract 16 where the nibble is 8 or more.", see="no negative weights at all"),
+            cure="Fix `unpack_int4`: subtract 16 where the nibble is 8 or more.", see="no negative weights at all"),
         Mistake("nibbles swapped", edit("values = unpack_int4", "values = _SWAPPED"),
-            cause="The high nibble went to the even index.",
-            cure="Mend `unpack_int4`: the low nibble comes first.", see="each pair of weights in the wrong order"),
+            cause="The high nibble is at the even index.",
+            cure="Fix `unpack_int4`: the low nibble comes first.", see="each pair of weights in the wrong order"),
         Mistake("shifted by eight", edit("values = unpack_int4", "values = _MINUS_EIGHT"),
-            cause="Subtracting 8 is how real GGUF's Q4_0 reads a nibble; this format keeps two's complement.",
-            cure="Mend `unpack_int4`: subtract 16, and only where the nibble is 8 or more.",
+            cause="Every value is the nibble - 8, as in real GGUF's Q4_0; this format keeps two's complement.",
+            cure="Fix `unpack_int4`: subtract 16, and only where the nibble is 8 or more.",
             see="-8 × scale where 0 is expected"),
         Mistake("values read from byte 0", edit("offset=2 * n_scales)", "offset=0)[: out * width // 2]"),
-            cause="The scales stand in front, and you took their bytes for packed values.",
-            cure="Let the values begin behind the scales, at byte 2 × out × in / 64.",
+            cause="The bytes of the scales were taken for packed values: the scales come first.",
+            cure="Let the values begin after the scales, at byte 2 × out × in / 64.",
             see="everything shifted by a few weights"),
+        Mistake("not unpacked", edit("unpack_int4(np.frombuffer(raw, np.uint8, offset=2 * n_scales))", "np.frombuffer(raw, np.int8, offset=2 * n_scales)"),
+            cause='Each byte was taken for one value, and it holds two.',
+            cure='Call `unpack_int4`.', see='`cannot reshape array`'),
+        Mistake("one scale for all groups", edit("scale.reshape(out, width // 64, 1)", "scale[0]"),
+            cause='Only the first scale was used.',
+            cure='Give each group its own: the shape (out, groups, 1).', see='the first group right, the others wrong'),
+        Mistake("divided by the scale", edit("width // 64, 64) * scale", "width // 64, 64) / scale"),
+            cause='Dequantizing multiplies by the scale; quantizing divides.',
+            cure='Multiply.', see='weights that are too large where the scale is small'),
+        Mistake("scales ignored", edit("* scale.reshape(out, width // 64, 1)", "* np.float32(1)"),
+            cause='The values were returned without their scales.',
+            cure='Multiply each group by its scale.', see='whole numbers'),
+        Mistake("big-endian scales", edit("<f2", ">f2"),
+            cause='The two bytes of each scale were read in the wrong order.',
+            cure='Read the scales as `<f2`.', see='numbers close to zero everywhere'),
+        Mistake("left as groups", edit("return groups.reshape(out, width)", "return groups.reshape(-1, 64)"),
+            cause='The result has one row for each group, and the matrix has the shape (out, in).',
+            cure='Reshape to `dims`.', see='(4, 64) where (2, 128) is expected'),
+        Mistake("dims reversed", edit("return groups.reshape(out, width)", "return groups.reshape(width, out)"),
+            cause='The matrix was given the shape (in, out), and the dims are (out, in).',
+            cure='Reshape to `dims` as it is.', see='the right numbers in the wrong shape'),
+        Mistake("a scale for each row counted", edit("n_scales = out * width // 64", "n_scales = out"),
+            cause='The values were looked for as if each row had one scale, and it has in / 64.',
+            cure='Count out × in / 64 scales.', see='right for rows of one group, an error for longer rows'),
+        Mistake("left in float64", edit("astype(np.float32)", "astype(np.float64)"),
+            cause='The product is float64, and the docstring promises float32.',
+            cure='Convert the scales to float32.', see='a result of dtype float64'),
         Mistake("block by block", body("""
                 blocks = np.frombuffer(raw, np.uint8).reshape(-1, 34)
                 return (unpack_int4(blocks[:, 2:]) * blocks[:, :2].copy().view("<f2").astype(np.float32)).reshape(dims)
             """),
-            cause="You looked for a scale in front of every 32 bytes, as in real GGUF, and here all scales come first.",
+            cause="A scale was looked for before every 32 bytes, as in real GGUF, and here all scales come first.",
             cure="Read all scales first, then all values.", see="right for a single group, wrong for more"),
         Mistake("left in float16", edit(".astype(np.float32)", ""),
-            cause="int8 times float16 is float16 in numpy, and the reader promises float32.",
+            cause="The result is float16, and the reader promises float32.",
             cure="Convert the scales to float32 before you multiply.", see="a result of dtype float16"),
         Mistake("multiplied in float16", edit(".astype(np.float32)", "").edit(
                 "return groups.reshape(out, width)", "return groups.reshape(out, width).astype(np.float32)"
             ),
-            cause="The product was computed in float16, which keeps 11 bits, and q × scale needs up to 19.",
+            cause="The result is that of a product in float16, which keeps 11 bits; 3 bits of q times 11 bits of scale need up to 14.",
             cure="Convert the scales to float32 before you multiply.", see="almost right, and off in the fourth digit"),
     ),
 )

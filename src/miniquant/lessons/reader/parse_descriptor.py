@@ -14,10 +14,15 @@ from ..shared.gguf_lite_by_hand import descriptor_oracle
 def parse_descriptor(data, position):
     """Read the descriptor that begins at a position.
 
-    data: bytes of the whole file; position: integer   ->   ((name, dims, dtype, offset), next): text, tuple, code, integer,
-    and the position of the first byte behind the descriptor
+    The fields, little-endian, without padding: name_len u16, in bytes; the name in UTF-8; n_dims u8; n_dims dims, each
+    u32; dtype u8; offset u64.
 
-    Raises FormatError if the file ends before the descriptor does, for a name that is not UTF-8, and for a dtype above 3.
+    data: bytes of the whole file; position: integer
+    ->   ((name, dims, dtype, offset), next): text, a tuple of integers in the order of the file, an integer, an integer;
+    next is the position of the first byte after the descriptor
+
+    Raises FormatError if data ends before the descriptor does, for a name that is not UTF-8, and for a dtype above 3.
+    An empty name is read like any other; ``read_file`` will refuse it.
     """
 
     def take(form):
@@ -50,7 +55,7 @@ class Descriptor(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A descriptor and the position behind it."""
+    """A descriptor and the position after it."""
 
     descriptor: Descriptor
     next: int
@@ -84,13 +89,16 @@ def cases(random):
         (b"\xee" * 5 + small + b"\xee" * 20, 5),
         (descriptor_oracle("bias", (3,), 0, 0) + small, 0),
         (descriptor_oracle("s", (), 0, 16), 0),
+        (descriptor_oracle("", (3,), 1, 2), 0),
         (descriptor_oracle("gröss", (2, 64), 3, 258), 0),
         (descriptor_oracle("unsigned", (2**32 - 1, 2**31), 1, 2**63), 0),
         (descriptor_oracle("d", (1,) * 200, 0, 0), 0),
+        (descriptor_oracle("\ufeffBlock.W_q", (6, 5, 4), 1, 77), 0),
         (descriptor_oracle("n" * 40_000, (), 0, 0), 0),
         (b"front" + descriptor_oracle("n" * 300, (1, 2, 3, 4), 2, 0x0102030405), 5),
+        (descriptor_oracle(" cafe\N{COMBINING ACUTE ACCENT} ", (0, 5), 3, 2**64 - 1), 0),
     ]
-    cuts = [(small[:cut], 0) for cut in (0, 1, 2, 3, 9, 12, len(small) - 1)]
+    cuts = [(small[:cut], 0) for cut in range(len(small))] + [(small, len(small))]
     bad_name = bytes([2, 0, 0xFF, 0xFE]) + small[3:]
     big_endian = struct.pack(">H1sB2IBQ", 1, b"w", 2, 2, 3, 1, 8)
     bad = [
@@ -105,33 +113,98 @@ def cases(random):
     return [*good, *bad, *((descriptor_oracle(f"layers.{i}", (a, b), i, c), 0) for i, (a, b, c) in enumerate(drawn))]
 
 
+def places(data, position):
+    """Where the numbers of the descriptor stand."""
+    after_name = position + 2 + number(data[position : position + 2])
+    dtype = after_name + 1 + 4 * data[after_name]
+    found = {"name_len": (position, position + 2), "n_dims": (after_name, after_name + 1)}
+    found |= {f"dims[{i}]": (after_name + 1 + 4 * i, after_name + 5 + 4 * i) for i in range(min(data[after_name], 3))}
+    return {**found, "dtype": (dtype, dtype + 1), "offset": (dtype + 1, dtype + 9)}
+
+
+def traits(data, position):
+    """What is wrong with a descriptor, or special about it."""
+    left = data[position:]
+    name_len = number(left[:2])
+    name = left[2 : 2 + name_len]
+    n_dims = left[2 + name_len] if len(left) > 2 + name_len else 0
+    at = 3 + name_len + 4 * n_dims  # of the dtype
+    whole = len(left) >= at + 9
+    dtype, offset = (left[at], number(left[at + 1 : at + 9])) if whole else (0, 0)
+    dims = [number(left[i : i + 4]) for i in range(3 + name_len, at, 4)] if whole else []
+    good = whole and dtype < 4 and b"\xff" not in name
+    return {
+        "position is not 0": position > 0,
+        "position is not 0, and the descriptor is good": position > 0 and good,
+        "nothing is left at the position": not left,
+        "the data ends inside name_len": len(left) < 2,
+        "the data ends after name_len, inside or before the name": 2 <= len(left) < 2 + name_len,
+        "the data ends before n_dims": len(left) == 2 + name_len,
+        "the data ends inside the dims": 3 + name_len <= len(left) < at,
+        "the data ends before the dtype": 3 + name_len <= len(left) == at,
+        "the data ends inside the offset": at < len(left) < at + 9,
+        "the data ends directly after the dtype": len(left) == at + 1,
+        "the data lacks one byte": len(left) == at + 8,
+        "the data ends before the descriptor does": not whole,
+        "the dtype is above 3": whole and dtype > 3,
+        "the dtype is 4": whole and dtype == 4,
+        "the name is not UTF-8": b"\xff" in name and whole,
+        "the name has capital letters": good and name != name.lower(),
+        "the name is empty": good and name_len == 0,
+        "the name has letters outside ASCII": good and any(byte > 127 for byte in name),
+        "the name has spaces at an end": good and name != name.strip(),
+        "the name has 256 bytes or more": good and name_len > 255,
+        "there are no dims": good and n_dims == 0,
+        "there is one dim": good and n_dims == 1,
+        "there are two dims": good and n_dims == 2,
+        "there are not exactly two dims": good and n_dims != 2,
+        "there are more than two dims": good and n_dims > 2,
+        "there are 128 dims or more": good and n_dims > 127,
+        "a dim is 256 or more": good and any(dim > 255 for dim in dims),
+        "a dim is 2**16 or more": good and any(dim >= 2**16 for dim in dims),
+        "a dim is 2**31 or more": good and any(dim >= 2**31 for dim in dims),
+        "a dim is 0": good and 0 in dims,
+        "the dims read the same from both ends": good and dims == dims[::-1],
+        "the dims differ": good and dims != dims[::-1],
+        "the offset is not 0": good and offset > 0,
+        "the offset is 256 or more": good and offset > 255,
+        "the offset is 2**32 or more": good and offset >= 2**32,
+        "the offset is 2**63 or more": good and offset >= 2**63,
+        "the dtype is 3": good and dtype == 3,
+        "the dtype is not 0": good and dtype > 0,
+        "bytes follow the descriptor": good and len(left) > at + 9,
+        "the descriptor ends with the data": good and len(left) == at + 9,
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
     goal="Read the descriptor that begins at a position, and say where the next one begins.",
-    reference=parse_descriptor, oracle=oracle, cases=cases, minutes=7, difficulty="core",
+    reference=parse_descriptor, oracle=oracle, cases=cases, places=places, minutes=8, difficulty="core",
     hints=(
-        "Keep one running `position`, and after each field move it by the field's size: 2, name_len, 1, 4 × n_dims, 9. Before each read, raise FormatError if the field ends behind `len(data)`.",
-        'With a helper `take(form)` that checks, unpacks and moves on, five calls do it: `"<H"`, `f"{name_len}s"`, `"<B"`, `f"<{n_dims}I"`, `"<BQ"`. Refuse a dtype above 3 and a name that is not UTF-8.',
+        "Keep one running position. Before you read a field, compare the place where it ends with the length of data; after it, move on by its size.",
+        "A small function inside your function saves repetition: it checks that so many bytes are left, gives them, and moves on (`nonlocal` lets it change the position). `struct.calcsize` gives the size of a format; an f-string can build the format of the dims.",
     ),
-    why="descriptors have no fixed length, so the only way to the third one leads through the first two.",
+    why="descriptors have no fixed length, so a reader must read the first two to find the third.",
     mistakes=(
         Mistake("dims reversed",
             edit("""name.decode("utf-8"), dims, dtype""", """name.decode("utf-8"), dims[::-1], dtype"""),
-            cause="The dims were turned around, as for real GGUF, and this format keeps PyTorch's order: out, then in.",
+            cause="The dims are reversed, as in real GGUF; this format keeps PyTorch's order: out, then in.",
             cure="Return the dims in the order in which they are stored.", see="`(3, 2)` where `(2, 3)` is expected"),
         Mistake("length instead of position", edit("(name_len,) = take", "first = position\n    (name_len,) = take").edit(
                 "offset), position\n", "offset), position - first\n"
             ),
-            cause="You returned how long the descriptor is, and the caller needs the position behind it.",
+            cause="The second part of your result is the length of the descriptor, and the caller needs the position after it.",
             cure="Return the running position itself.", see="right at position 0, wrong elsewhere"),
         Mistake("read from the start", edit("    (name_len,) = take", "    position = 0\n    (name_len,) = take"),
-            cause="`position` was ignored, and the descriptor was read from byte 0.",
+            cause="The result is that of the descriptor at byte 0, whatever `position` is.",
             cure="Pass `position` to `struct.unpack_from` and move it along.",
             see="right at position 0, wrong elsewhere"),
         Mistake("name_len counts characters", edit(
                 """(name,) = take(f"{name_len}s")""",
                 """name = data[position:].decode("utf-8", "ignore")[:name_len].encode()\n    position += len(name)""",
             ),
-            cause="name_len counts bytes, and you took as many characters: ö takes two bytes.",
+            cause="The name has as many characters as name_len says, and name_len counts bytes: ö takes two.",
             cure="Slice the bytes first, and decode the slice.",
             see="ASCII names right, and one with an accent one character too long"),
         Mistake("32-bit n_dims", edit('take("<B")', 'take("<I")'),
@@ -148,20 +221,65 @@ EXERCISE = Exercise(
             cause="The numbers were read with the most significant byte first.",
             cure="Begin each format with `<`.", see="FormatError for good descriptors, because name_len 1 became 256"),
         Mistake("end not checked", omit("if position > len(data)"),
-            cause="A file may end in the middle of a descriptor; a slice is then silently short, and struct raises its own error.",
+            cause="Data that ends in the middle of a descriptor ends in an error of Python's own.",
             cure="Before each read compare the field's end with `len(data)`, and raise FormatError.",
             see="struct.error where FormatError is expected"),
         Mistake("off by one at the end", edit("position > len(data)", "position >= len(data)"),
-            cause="You compare with `>=`, and a descriptor whose last byte is the file's last byte is whole.",
-            cure="Compare with `>`: refuse only what ends behind the last byte.",
+            cause="A descriptor whose last byte is the file's last byte was refused, and it is complete.",
+            cure="Compare with `>`: refuse only what ends after the last byte.",
             see="FormatError for a descriptor that ends with the file"),
         Mistake("dtype not checked", omit("if dtype > 3"),
-            cause="A code that does not exist was accepted, and nobody can decode such a tensor.",
+            cause="A code that does not exist was accepted, and no reader can decode such a tensor.",
             cure="Raise FormatError for a dtype above 3.", see="dtype 4 accepted"),
         Mistake("bad UTF-8 not refused as such", edit("except UnicodeDecodeError", "except ZeroDivisionError"),
             cause="decode raises UnicodeDecodeError, which says nothing about the file, and callers expect FormatError.",
             cure="Catch UnicodeDecodeError and raise FormatError.",
             see="UnicodeDecodeError where FormatError is expected"),
+        Mistake("nothing refused", omit("if position > len(data)").edit("if dtype > 3", "if False").edit(
+                "except UnicodeDecodeError", "except ZeroDivisionError"
+            ),
+            cause="No bad descriptor is refused; where data ends too early, struct raises its own error.",
+            cure="Check the end before each read, the dtype, and the text of the name; raise FormatError yourself.",
+            see="struct.error or UnicodeDecodeError where FormatError is expected, and dtype 4 accepted"),
+        Mistake("dims as a list", edit("dims = take(f", "dims = list(take(f").edit("}I\")", "}I\"))"),
+            cause="The dims are in a list, and the docstring promises a tuple.",
+            cure="Wrap them in `tuple(...)`.", see="a list where a tuple is expected"),
+        Mistake("signed offset", edit('"<BQ"', '"<Bq"'),
+            cause="A very large offset comes out negative: it was read as a signed number.",
+            cure="Read it as `Q`.", see="-1 where 18446744073709551615 is expected"),
+        Mistake("name not cut at its length", edit('take(f"{name_len}s")', '(data[position : position + name_len].rstrip(b" "),)\n    position += name_len'),
+            cause='Spaces belong to the name, and they are missing.',
+            cure='Take the bytes of the name as they are.', see='a name with spaces too short'),
+        Mistake("dtype 4 accepted", edit("dtype > 3", "dtype > 4"),
+            cause='The codes are 0 to 3, so 4 is none of them.',
+            cure='Refuse a dtype above 3.', see='dtype 4 accepted'),
+        Mistake("dtype 3 refused", edit("dtype > 3", "dtype >= 3"),
+            cause='3 is a dtype: Q4_per_group_64.',
+            cure='Refuse a dtype above 3.', see='FormatError for a Q4 tensor'),
+        Mistake("signed dims", edit("f\"<{n_dims}I\"", "f\"<{n_dims}i\""),
+            cause='Very large dims come out negative: they were read as signed numbers.',
+            cure='Read them as `I`.', see='-1 where 4294967295 is expected'),
+        Mistake("the name as bytes", edit("name.decode(\"utf-8\")", "name"),
+            cause='The name must be text, and it is bytes.',
+            cure='Decode it.', see="`b'w'` where `'w'` is expected"),
+        Mistake("bad bytes replaced", edit("name.decode(\"utf-8\")", "name.decode(\"utf-8\", \"replace\")"),
+            cause='Bytes that are not UTF-8 became question marks, and the damage stays hidden.',
+            cure='Let `decode` raise its error, and turn that into FormatError.', see='a name with replacement characters accepted'),
+        Mistake("one flat tuple", edit("dtype, offset), position\n", "dtype, offset, position)\n"),
+            cause='The result has five items; the docstring asks for two: a tuple of four, and the next position.',
+            cure='Return `(name, dims, dtype, offset), position`.', see='five items where two are expected'),
+        Mistake("next position forgotten", edit("dtype, offset), position\n", "dtype, offset)\n"),
+            cause='The caller needs the position after the descriptor, too.',
+            cure='Return `(name, dims, dtype, offset), position`.', see='four items where two are expected'),
+        Mistake("next position one too small", edit("dtype, offset), position\n", "dtype, offset), position - 1\n"),
+            cause='The next position is one too small: dtype and offset take nine bytes.',
+            cure='Add 1 for dtype and 8 for offset.', see='next one too small'),
+        Mistake("always two dims", edit("take(f\"<{n_dims}I\")", "take(\"<2I\")"),
+            cause='Descriptors with two dims are read well, and no others: the number of dims is in n_dims.',
+            cure='Read n_dims numbers.', see='right for matrices, wrong for a bias or a single number'),
+        Mistake("padding slipped in", edit("take(\"<BQ\")", "take(\"BQ\")"),
+            cause='Without `<`, struct pads as a C compiler does, and expects seven bytes between dtype and offset.',
+            cure='Begin every format with `<`.', see='FormatError for good descriptors'),
         Mistake("Latin-1 instead of UTF-8", edit('"utf-8"', '"latin-1"'),
             cause="Each byte of the name became a character of its own, and ö in UTF-8 is two bytes.",
             cure='Decode with `.decode("utf-8")`.', see="`grÃ¶ss` where `gröss` is expected"),

@@ -1,5 +1,7 @@
 """The second part of a file: the metadata."""
 
+import itertools
+
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
 
@@ -7,9 +9,14 @@ from ...lab import Exercise, Mistake, edit, omit
 def parse_metadata(block):
     """Read the metadata block.
 
-    block: bytes   ->   dict of text, in the order of the lines; an empty block gives {}
+    block: bytes, UTF-8: lines key=value with "\\n" between them; one "\\n" after the last line is accepted too
+    ->   dict of text, in the order of the lines; an empty block gives {}
 
-    Raises FormatError for bytes that are not UTF-8, a line without "=", an empty key, and a key that stands twice.
+    A line is split at its first "=". Keys and values come back as they are, spaces and "\\r" included; a value may be
+    empty, and may hold "=".
+
+    Raises FormatError for bytes that are not UTF-8, a line without "=" (an empty line, too), an empty key, and a
+    duplicate key.
     """
     try:
         text = block.decode("utf-8")
@@ -21,7 +28,7 @@ def parse_metadata(block):
         if not key or not equals:
             raise FormatError(f"the line {line!r} is not key=value", field="metadata")
         if key in metadata:
-            raise FormatError(f"the key {key!r} stands twice", field="metadata")
+            raise FormatError(f"duplicate key {key!r}", field="metadata")
         metadata[key] = value
     return metadata
 
@@ -36,9 +43,9 @@ def oracle(block):
             if key is None:
                 raise FormatError(f"no = in the line {bytes(piece)!r}")
             if key == "":
-                raise FormatError(f"nothing in front of the = in the line {b'=' + bytes(piece)!r}")
+                raise FormatError(f"nothing before the = in the line {b'=' + bytes(piece)!r}")
             if key in metadata:
-                raise FormatError(f"the key {key!r} stands twice")
+                raise FormatError(f"two lines have the key {key!r}")
             metadata[key], key, piece = _as_text(piece), None, bytearray()
         else:
             piece.append(byte)
@@ -62,48 +69,101 @@ def cases(random):
         b"rule=w=q*s\nx=",
         b"note= indented \nrate=0.50",
         "name=café\nold line=one\u2028two".encode(),
+        b"a=b\r\nc=d\x0be\x0cf\r\n",
+        b" a =b\n =x\nA=\na= ",
+        "name=cafe\N{COMBINING ACUTE ACCENT}\nx===\nlast=one ".encode(),
+        b"\xef\xbb\xbfa=b",
+        b'A=1\na=2\n#b="3"',
     ]
     bad = [b"a=b\nrubbish", b"=b", b"a=b\na=c", b"a=b\n\nc=d", b"name=\xff\xfe", b"a=caf\xe9"]
+    bad += [b"a=b\n\n", b"\na=b", b"a=b\n ", b"a=b\nc=d\na=b", b"a=\xc3", b"a=b\n=", b" ", b"x=1\na=\na=b"]
     words = ["".join(chr(c) for c in random.integers(97, 123, 6)) for _ in range(8)]
     return [(block,) for block in [*good, *bad, "\n".join(f"{w}={w[::-1]}=" for w in words).encode()]]
 
 
+def traits(block):
+    """What is wrong with a block, or special about it."""
+    text = block.decode("utf-8", "replace")
+    valid = b"\xff" not in block and text.encode() == block
+    lines = text.removesuffix("\n").split("\n") if valid and block else []
+    pairs = [tuple(line.split("=", 1)) for line in lines if "=" in line]
+    keys, values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    doubled = [key for i, key in enumerate(keys) if key in keys[:i]]
+    return {
+        "the block is empty": not block,
+        "the block is not UTF-8": not valid,
+        "a line has no =": any("=" not in line for line in lines),
+        "a line has no =, and is not empty": any(line and "=" not in line for line in lines),
+        "a line has no =, and holds only spaces": any(line and not line.strip() for line in lines),
+        "there is an empty line": any(not line for line in lines),
+        "the last line has no =": bool(lines) and "=" not in lines[-1],
+        "the first line has no =": bool(lines) and "=" not in lines[0],
+        "there are two newlines at the end": valid and text.endswith("\n\n"),
+        "the block begins with a newline": text.startswith("\n"),
+        "the block is one newline": block == b"\n",
+        "a key is empty": "" in keys,
+        "a key is there twice": bool(doubled),
+        "a key is there twice, with the same value": len(set(pairs)) < len(pairs),
+        "a key is there twice, with another value": bool(doubled) and len(set(pairs)) == len(pairs),
+        "a key is there twice, and another line stands between": bool(doubled)
+        and not any(a == b for a, b in itertools.pairwise(keys)),
+        "the block ends with a newline": valid and text.endswith("\n"),
+        "a value holds an =": any("=" in value for value in values),
+        "a value is empty": "" in values,
+        "a value ends with an =": any(value.endswith("=") for value in values),
+        "a carriage return is in the block": "\r" in text,
+        "a key has a space at an end": any(key and key != key.strip() for key in keys),
+        "a key is one space": " " in keys,
+        "a value has a space at an end": any(value != value.strip() for value in values),
+        "a key or a value has white space at an end": any(part != part.strip() for pair in pairs for part in pair),
+        "a text has another line end than a newline": valid and len(text.splitlines()) > len(lines),
+        "a text has letters outside ASCII": valid and not text.isascii(),
+        "a key has capital letters": any(key != key.lower() for key in keys),
+        "a key has one letter": any(len(key) == 1 for key in keys),
+        "a value has digits only": any(value.isdigit() for value in values),
+        "there is more than one line": len(lines) > 1,
+        "the block is not empty": bool(block),
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
+    ordered=True,
     goal="Turn the metadata's bytes back into a dict of strings, and raise FormatError for what is not key=value.",
-    reference=parse_metadata, oracle=oracle, cases=cases, minutes=4, difficulty="core",
+    reference=parse_metadata, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        'Decode the block, drop one final newline with `removesuffix("\\n")`, and split at `"\\n"`. An empty block is an empty dict.',
-        '`key, equals, value = line.partition("=")` splits at the first `=`; raise FormatError if `key` or `equals` is empty, if the key stands twice, and where decoding fails.',
+        "Decode the whole block first. Then there are two special cases before you split it into lines: an empty block, and one newline at the very end.",
+        "`removesuffix` of a text removes an ending once, if it is there. `partition` splits a text at the first place where it finds a separator, and gives three parts. `decode` raises UnicodeDecodeError, which `try` and `except` can turn into a FormatError.",
     ),
-    why="a value may hold anything but a newline, and it comes back as it was written, to the last space.",
+    why="a value may hold any character but a newline, and it comes back as it was written, spaces included.",
     mistakes=(
         Mistake("split at every =", edit(
                 'key, equals, value = line.partition("=")',
                 'key, equals, value = (line + "=").split("=")[0], "=" in line, line.split("=")[-1:][0]',
             ),
-            cause='`split("=")` cuts a value that holds `=`, and what follows its first piece is lost.',
+            cause='A value that holds `=` is cut there, and what follows is lost.',
             cure='Split at the first `=` only: `line.partition("=")`.', see="`w` where `w=q*s` is expected"),
         Mistake("a second = refused",
             edit('key, equals, value = line.partition("=")', 'equals, (key, value) = "=", line.split("=")'),
-            cause='`key, value = line.split("=")` fails on a value that holds `=`, and such a value is legal.',
+            cause='A value that holds `=` is refused, and such a value is legal.',
             cure='Split at the first `=` only: `line.partition("=")`.',
             see="`ValueError: too many values to unpack` for the line `rule=w=q*s`"),
         Mistake("split at the last =", edit("line.partition", "line.rpartition"),
-            cause="The line was cut at its last `=`, so a part of the value went to the key.",
+            cause="The line is cut at its last `=`, so a part of the value went to the key.",
             cure='Split at the first `=`: `line.partition("=")`, not `rpartition`.', see="the key `rule=w`"),
         Mistake("final newline not tolerated", edit('.removesuffix("\\n")', ""),
             cause="A newline at the very end leaves an empty last line, and writers of other tools do end that way.",
             cure='Drop one final newline first: `text.removesuffix("\\n")`.',
             see="an error for `a=b`, newline, `c=d`, newline"),
         Mistake("empty block refused", edit(" if text else []", ""),
-            cause='`"".split("\\n")` is a list with one empty string, and that is no line.',
+            cause="An empty block was refused, and it is legal: it gives {}.",
             cure="Return an empty dict for an empty block.", see="an error where `{}` is expected"),
         Mistake("rubbish skipped",
             edit("""raise FormatError(f"the line {line!r} is not key=value", field="metadata")""", "continue"),
-            cause="A line without key and `=` was passed over, and the damage that it shows stays hidden.",
+            cause="A line that is not key=value was skipped, and the damage stays hidden.",
             cure="Raise FormatError for such a line.", see="a line `rubbish` accepted"),
         Mistake("the later key wins", omit("if key in metadata"),
-            cause="A key stands twice, and the second value replaced the first without a word.",
+            cause="Of a duplicate key the second value replaced the first, without an error.",
             cure="Raise FormatError if the key is in the dict already.", see="`a=b`, `a=c` accepted"),
         Mistake("bad UTF-8 not refused as such",
             edit("except UnicodeDecodeError as error", "except ZeroDivisionError as error"),
@@ -114,16 +174,66 @@ EXERCISE = Exercise(
             cause="Each byte became a character of its own, and é in UTF-8 is two bytes.",
             cure='Decode with `.decode("utf-8")`.', see="`cafÃ©` where `café` is expected"),
         Mistake("split at every kind of line end", edit('.split("\\n")', ".splitlines()"),
-            cause="`splitlines()` also splits at a dozen other characters, such as U+2028, which may stand in a value.",
+            cause="The text was also split at other characters than the newline, such as U+2028, which a value may hold.",
             cure='Split at the newline alone: `split("\\n")`.', see="an error for a value with U+2028 in it"),
         Mistake("values converted to numbers", edit(
                 "metadata[key] = value", "metadata[key] = float(value) if value.replace('.', '').isdigit() else value"
             ),
-            cause="The format has strings only, and who reads 0.50 as a number cannot give 0.50 back.",
-            cure="Leave the values as they are; the caller knows which of them are numbers.",
+            cause="The format has text only, and the text 0.50 read as a number is 0.5.",
+            cure="Leave the values as they are; the caller converts those that it needs as numbers.",
             see="`64` where `'64'` is expected"),
+        Mistake("every final newline dropped", edit('.removesuffix("\\n")', '.rstrip("\\n")'),
+            cause="More than one newline at the end was accepted, and a second one leaves an empty line.",
+            cure='Drop one: `text.removesuffix("\\n")`.', see="a block that ends with two newlines accepted"),
+        Mistake("empty lines skipped", edit("        key, equals, value", "        if not line:\n            continue\n        key, equals, value"),
+            cause="An empty line is not key=value.",
+            cure="Raise FormatError for it, as for every other line without `=`.", see="a block with an empty line accepted"),
+        Mistake("the key not checked", edit("if not key or not equals", "if not equals"),
+            cause="A line that begins with `=` has an empty key, and a writer cannot have meant that.",
+            cure="Raise FormatError if nothing is before the `=`.", see="`=b` accepted"),
+        Mistake("nothing refused", edit("if not key or not equals", "if False").edit("if key in metadata", "if False").edit(
+                "except UnicodeDecodeError as error", "except ZeroDivisionError as error"
+            ),
+            cause="No bad block is refused.",
+            cure="Raise FormatError for each thing that the docstring lists.", see="this input must be refused"),
+        Mistake("the byte order mark removed", edit('"utf-8"', '"utf-8-sig"'),
+            cause='The bytes `ef bb bf` at the start are lost, as with "utf-8-sig"; here they belong to the first key.',
+            cure='Decode with `.decode("utf-8")`.', see="the first key one character too short"),
+        Mistake("two pieces expected", edit('key, equals, value = line.partition("=")', 'equals = "=" in line\n        key, value = line.split("=") if equals else ("", "")'),
+            cause='A value that holds `=` ends in an error, and such a value is legal.',
+            cure='Split at the first `=` only: `line.partition("=")`.', see='`ValueError: too many values to unpack` for the line `rule=w=q*s`'),
+        Mistake("lines without = skipped", edit("        if not key or not equals", "        if not equals:\n            continue\n        if not key"),
+            cause='A line without `=` is damage, and it was skipped.',
+            cure='Raise FormatError for it.', see='a line `rubbish` accepted'),
+        Mistake("blank keys refused", edit("if not key or", "if not key.strip() or"),
+            cause='A key of spaces is not empty: it has at least one character.',
+            cure='Refuse only the empty key.', see="FormatError for the key `' '`"),
+        Mistake("empty values refused", edit("if not key or", "if not key or not value or"),
+            cause='A value may be empty.',
+            cure='Refuse only an empty key, and a line without `=`.', see='FormatError for the line `x=`'),
+        Mistake("the whole text stripped", edit('text.removesuffix("\\n")', 'text.strip()'),
+            cause='White space at both ends of the text is lost; it belongs to a key or a value.',
+            cure='Drop one newline at the end: `text.removesuffix("\\n")`.', see='a space missing in the first key or in the last value'),
+        Mistake("bad bytes replaced", edit("block.decode(\"utf-8\")", "block.decode(\"utf-8\", \"replace\")"),
+            cause='Bytes that are not UTF-8 became question marks, and the damage stays hidden.',
+            cure='Let `decode` raise its error, and turn that into FormatError.', see='a value with replacement characters accepted'),
+        Mistake("bad bytes left out", edit("block.decode(\"utf-8\")", "block.decode(\"utf-8\", \"ignore\")"),
+            cause='Bytes that are not UTF-8 were left out, and the damage stays hidden.',
+            cure='Let `decode` raise its error, and turn that into FormatError.', see='a value with letters missing accepted'),
+        Mistake("carriage returns removed", edit("metadata[key] = value", 'metadata[key.replace("\\r", "")] = value.replace("\\r", "")'),
+            cause='A carriage return belongs to the value; only the newline ends a line.',
+            cure='Leave the values as they are.', see="`'b'` where `'b\\r'` is expected"),
+        Mistake("keys in lower case", edit("if key in metadata", "key = key.lower()\n        if key in metadata"),
+            cause='A and a are two keys.',
+            cure='Leave the keys as they are.', see='FormatError for two keys that differ in upper case only'),
+        Mistake("returned in the loop", edit("        metadata[key] = value", "        metadata[key] = value\n        return metadata"),
+            cause='Only the first line counts.',
+            cure='Return after the loop.', see='one key where several are expected'),
+        Mistake("whole numbers converted", edit("metadata[key] = value", "metadata[key] = int(value) if value.isdigit() else value"),
+            cause='The format has text only.',
+            cure='Leave the values as they are; the caller converts those that it needs as numbers.', see="`64` where `'64'` is expected"),
         Mistake("spaces stripped", edit("metadata[key] = value", "metadata[key.strip()] = value.strip()"),
-            cause="`strip()` removes spaces that belong to the value.",
+            cause="Spaces are lost that belong to the value.",
             cure="Leave the values as they are.", see="`'indented'` where `' indented '` is expected"),
     ),
 )

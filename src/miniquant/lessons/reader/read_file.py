@@ -32,17 +32,23 @@ def read_file(path):
 
     path: where   ->   name -> float32 array of the tensor's dims, in the order of the descriptors
 
-    Raises FormatError for a malformed file: what the parts refuse, two tensors of one name, and dims that a dtype cannot
-    have (Q8 has two; Q4 has two, of which the second is a multiple of 64).
+    Raises FormatError for every malformed file:
+      what your other functions refuse;
+      metadata with a dims_order other than "out,in", or a group_size other than "64"; a file may lack these lines;
+      an empty name, and two tensors of one name;
+      dims that a dtype cannot have: Q8 has two dims; Q4 has two, and the second is a multiple of 64.
     """
     data = Path(path).read_bytes()
     n_tensors, metadata_len = parse_header(data)
-    parse_metadata(data[16 : 16 + metadata_len])
+    metadata = parse_metadata(data[16 : 16 + metadata_len])
+    for key, known in (("dims_order", "out,in"), ("group_size", "64")):
+        if metadata.get(key, known) != known:
+            raise FormatError(f"found {key}={metadata[key]}, this reader knows {key}={known} only", field="metadata")
     position, descriptors = 16 + metadata_len, {}
     for _ in range(n_tensors):
         (name, dims, dtype, offset), position = parse_descriptor(data, position)
-        if name in descriptors:
-            raise FormatError(f"the name {name!r} stands twice", field="descriptor: name")
+        if not name or name in descriptors:
+            raise FormatError(f"the name {name!r} is empty or a duplicate", field="descriptor: name")
         if dtype >= 2 and (len(dims) != 2 or (dtype == 3 and dims[1] % 64)):
             raise FormatError(f"{name!r} has dims {dims}, which dtype {dtype} cannot have", field="descriptor: dims")
         descriptors[name] = (dims, dtype, offset, DType(dtype).bytes_of(dims))
@@ -55,10 +61,15 @@ def read_file(path):
 
 
 def decode_tensor(raw, dtype, dims):
-    """The float32 weights of one tensor: its decoder, chosen by its dtype code."""
-    if dtype in (DType.F32, DType.F16):
-        return np.frombuffer(raw, "<f4" if dtype == DType.F32 else "<f2").reshape(dims).astype(np.float32)
-    return (dequantize_q8 if dtype == DType.Q8_PER_CHANNEL else dequantize_q4)(raw, dims)
+    """The float32 weights of one tensor, by its dtype code. Raises FormatError for more dims than an array can have."""
+    if dtype == 2:
+        return dequantize_q8(raw, dims)
+    if dtype == 3:
+        return dequantize_q4(raw, dims)
+    try:
+        return np.frombuffer(raw, "<f4" if dtype == 0 else "<f2").reshape(dims).astype(np.float32)
+    except ValueError as error:
+        raise FormatError(f"no array has these {len(dims)} dims: {error}", field="descriptor: dims") from None
 
 
 def oracle(path):
@@ -66,19 +77,27 @@ def oracle(path):
     with open(path, "rb") as file:
         data = file.read()
     count, metadata_len = header.oracle(data)
-    metadata.oracle(data[16 : 16 + metadata_len])
+    said = metadata.oracle(data[16 : 16 + metadata_len])
+    if said.get("dims_order") not in (None, "out,in") or said.get("group_size") not in (None, "64"):
+        raise FormatError(f"a layout that nobody here can read: {said}")
     at, found = 16 + metadata_len, []
     for _ in range(count):
         one, at = descriptor.oracle(data, at)
         found.append(one)
     for name, dims, dtype, _ in found:
+        if name == "":
+            raise FormatError("a tensor without a name")
+        if len(dims) > 64:
+            raise FormatError(f"{name!r} has {len(dims)} dims")
         if (dtype == 2 and len(dims) != 2) or (dtype == 3 and (len(dims) != 2 or dims[1] % 64 != 0)):
             raise FormatError(f"{name!r} cannot have the dims {dims}")
     names = [name for name, *_ in found]
     if len(set(names)) < len(names):
-        raise FormatError(f"a name stands twice among {names}")
+        raise FormatError(f"a duplicate among the names {names}")
     places = {name: (offset, _size(dims, dtype)) for name, dims, dtype, offset in found}
-    bounds.oracle(places, len(data) - at)
+    bounds.oracle({name: place for name, place in places.items() if place[1]}, len(data) - at)
+    if any(offset > len(data) - at for offset, _ in places.values()):
+        raise FormatError("an offset outside the data section")
     tensors = {}
     for name, dims, dtype, offset in found:
         raw = data[at + offset : at + offset + places[name][1]]
@@ -100,7 +119,7 @@ def _size(dims, dtype):
 
 @dataclass(frozen=True)
 class ToyFile:
-    """The bytes of a small file, and what is remarkable about it."""
+    """The bytes of a small file, and what is special about it."""
 
     title: str
     data: bytes
@@ -132,80 +151,213 @@ def _observe(function, case):
 
 
 def cases(random):
-    """A file of each dtype, other orders, padding, then malformed files."""
+    """A file of each dtype, other orders, padding, metadata; then malformed files, one thing wrong in each."""
     w = ((2, 3), 0, struct.pack("<6f", *range(6)))
     half = ((3,), 1, struct.pack("<3e", 0.5, 1.5, -2.5))
     q8 = ((2, 4), 2, struct.pack("<2e8b", 1, 0.5, *range(-4, 4)))
     ramp = np.tile(np.arange(-8, 8, dtype=np.int8), 4)
     q4 = ((2, 64), 3, struct.pack("<2e", 1, 0.25) + pack_oracle(np.stack([ramp, ramp])).tobytes())
     scalar = ((), 0, struct.pack("<f", 0.5))
-    every = {"w": w, "half": half, "q8": q8, "q4": q4, "scalar": scalar}
+    empty = ((0, 3), 0, b"")
+    five = ((3, 1, 2, 1, 1), 1, struct.pack("<6e", *range(6)))
+    every = {"w": w, "half": half, "none": empty, "q8": q8, "q4": q4, "scalar": scalar, "five": five}
     drawn_q4 = struct.pack("<6e", *np.abs(random.normal(0, 0.02, 6))) + random.bytes(192)
     drawn = {"q4": ((2, 192), 3, drawn_q4), "f32": ((5,), 0, struct.pack("<5f", *random.normal(size=5)))}
     plain = toy_file("one F32 tensor w (2, 3)", {"w": w})
     data, end = plain.data, len(plain.data)
+    said = {name: (name + "=").encode() for name in ("dims_order", "group_size")}
+
+    def one(dims, dtype, name="w", size=600):  # more bytes than any reading of the dims asks for
+        return header_oracle(1, 0) + descriptor_oracle(name, dims, dtype, 0) + bytes(size)
+
     bad = {
         "a file cut in the data of its only tensor": data[: end - 1],
-        "a file whose offset points behind its end": data.replace(bytes(8), bytes([9]) + bytes(7), 1),
+        "a Q8 tensor (2, 4) that lacks its last byte": toy_file("", {"q8": q8}).data[:-1],
+        "a Q4 tensor (2, 64) that lacks its last byte": toy_file("", {"q4": q4}).data[:-1],
+        "a file whose offset is too large": data.replace(bytes(8), bytes([9]) + bytes(7), 1),
         "a file cut in a descriptor": data[:28],
+        "a file cut in the data of a Q8 tensor": toy_file("", {"w": w, "q8": q8}).data[:-1],
+        "a file cut in the data of a Q4 tensor": toy_file("", {"w": w, "q4": q4}).data[:-2],
+        "an empty file": b"",
+        "version 2": data[:4] + b"\x02" + data[5:],
+        "a dtype 4": one((2, 64), 4),
+        "metadata that is not key=value": toy_file("", {"w": w}, b"dims_order=out,in\nrubbish").data,
+        "metadata with a duplicate key": toy_file("", {"w": w}, b"a=1\na=2").data,
+        "metadata dims_order=in,out": toy_file("", {"w": w}, said["dims_order"] + b"in,out").data,
+        "metadata dims_order= (empty)": toy_file("", {"q8": q8}, said["dims_order"] + b"\na=b").data,
+        "metadata group_size=32": toy_file("", {"w": w}, b"a=b\n" + said["group_size"] + b"32").data,
+        "metadata group_size= (empty)": toy_file("", {"q4": q4}, said["group_size"]).data,
+        "metadata group_size=64 with a space after it": toy_file("", {"w": w}, said["group_size"] + b"64 ").data,
+        "Q8 with one dim": one((8,), 2),
+        "Q8 with no dims": one((), 2),
+        "Q8 with three dims": one((2, 2, 2), 2),
+        "Q4 (2, 65)": one((2, 65), 3),
+        "Q4 (2, 32), one group in all": one((2, 32), 3),
+        "Q4 with one dim": one((64,), 3),
+        "Q4 (2, 2, 64)": one((2, 2, 64), 3),
+        "Q4 with no dims": one((), 3),
+        "an empty name": one((2, 3), 0, ""),
+        "70 dims of 1, more than numpy can hold": one((1,) * 70, 0),
+        "metadata dims_order=out, in, with a space": toy_file("", {"w": w}, said["dims_order"] + b"out, in").data,
+        "two descriptors announced, one there": header_oracle(2, 0) + descriptor_oracle("w", (1,), 0, 0) + bytes(4),
         "two tensors of one name": toy_file("", {"a": w, "b": w}).data.replace(b"\x01\x00b", b"\x01\x00a"),
-        "two tensors over each other": header_oracle(2, 0)
+        "two tensors of one name, another one between them": toy_file("", {"a": w, "b": half, "c": w}).data.replace(
+            b"\x01\x00c", b"\x01\x00a"
+        ),
+        "two tensors that overlap": header_oracle(2, 0)
         + descriptor_oracle("a", (2,), 0, 0)
         + descriptor_oracle("b", (2,), 0, 4)
-        + bytes(12),
+        + bytes(20),
         "a file with the magic of real GGUF": b"GGUF" + data[4:],
     }
     good = [
         plain,
         toy_file("one Q8 tensor (2, 4)", {"q8": q8}, b""),
         toy_file("one Q4 tensor (2, 64)", {"q4": q4}),
-        toy_file("a tensor of each dtype, and a scalar", every, "name=café".encode()),
+        toy_file("a tensor of each dtype, a scalar, and one of five dims", every, "name=café".encode()),
         toy_file("w (2, 3), then q8 (2, 4); their data in the other order", {"w": w, "q8": q8}, data_order=["q8", "w"]),
         toy_file(
             "w (2, 3), q8 (2, 4), half (3,); 5 bytes of padding before each", {"w": w, "q8": q8, "half": half}, gap=5
         ),
-        ToyFile("a tensor w (2, 3) and 40 bytes of padding behind it", data + b"\xee" * 40),
+        ToyFile("a tensor w (2, 3) and 40 bytes of padding after it", data + b"\xee" * 40),
         toy_file("no tensors", {}),
+        toy_file(
+            "a Q4 tensor, with dims_order=out,in and group_size=64",
+            {"q4": q4},
+            said["dims_order"] + b"out,in\n" + said["group_size"] + b"64\n",
+        ),
+        toy_file("an F32 tensor (5000,)", {"large": ((5000,), 0, struct.pack("<5000f", *range(5000)))}),
+        toy_file("names with spaces and accents", {" w ": w, "gröss": half, "W": scalar, "w": half, " ": scalar}),
         toy_file("a Q4 tensor q4 (2, 192) and an F32 tensor f32 (5,), random", drawn),
     ]
     return [*((file,) for file in good), *((ToyFile(title, broken),) for title, broken in bad.items())]
 
 
+def traits(path):
+    """What the file is; where many are wrong, what they have in common."""
+    title = path.title
+    bad_dims = title.startswith(("Q8 with", "Q4 with", "Q4 (2, 65)", "Q4 (2, 32)", "Q4 (2, 2, 64)"))
+    legal = b"GGUF" not in path.data and any(title.startswith(word) for word in ("one ", "a tensor", "w (", "no ", "names"))
+    legal = legal or title.startswith(("a Q4 tensor,", "a Q4 tensor q4", "an F32"))
+    return {
+        f"the file is “{title}”": True,
+        "a tensor has dims that its dtype cannot have": bad_dims,
+        "a Q8 tensor has dims that it cannot have": bad_dims and "Q8" in title,
+        "a Q4 tensor has dims that it cannot have": bad_dims and "Q4" in title,
+        "a quantized tensor does not have two dims": bad_dims and "(2, 65)" not in title and "(2, 32)" not in title,
+        "a quantized tensor has fewer than two dims": bad_dims and title.endswith(("one dim", "no dims")),
+        "a quantized tensor has three dims": bad_dims and title.endswith(("three dims", "(2, 2, 64)")),
+        "a Q4 tensor has a width that is no multiple of 64": bad_dims and ("(2, 65)" in title or "(2, 32)" in title),
+        "the metadata says another dims_order": title.startswith("metadata dims_order"),
+        "the metadata says another group_size": title.startswith("metadata group_size"),
+        "the metadata says another layout": title.startswith(("metadata dims_order", "metadata group_size")),
+        "the metadata says dims_order or group_size with nothing after the =": title.startswith("metadata") and "(empty)" in title,
+        "the metadata is malformed": title.startswith(("metadata that", "metadata with")),
+        "two tensors have one name": title.startswith("two tensors of one name"),
+        "the file is cut in its data": "cut in the data" in title or "lacks its last byte" in title,
+        "a tensor does not lie inside the data section": "cut in the data" in title
+        or title.endswith(("lacks its last byte", "offset is too large", "one there")),
+        "there are no tensors": title == "no tensors",
+        "there is more than one tensor": legal and title.startswith(("a tensor of each", "w (", "names", "a Q4 tensor q4")),
+        "the data does not lie in the order of the descriptors, back to back": legal and title.startswith("w ("),
+        "a tensor is quantized": legal and ("Q8" in title or "q8" in title or "Q4" in title or "each dtype" in title),
+        "a tensor is not 2-D": legal and ("scalar" in title or "half" in title or "(5" in title or "names" in title),
+        "the metadata has other lines than dims_order and group_size": legal and "dims_order" not in title and "Q8" not in title,
+        "the metadata names a layout": legal and "dims_order" in title,
+        "the metadata is empty": legal and title.startswith("one Q8"),
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
+    ordered=True,
     goal="Join your functions into the whole reader: a path in, a dict of float32 arrays out, or FormatError.",
-    reference=read_file, oracle=oracle, cases=cases, minutes=7, difficulty="stretch", observe=_observe,
+    reference=read_file, oracle=oracle, cases=cases, minutes=9, difficulty="stretch", observe=_observe,
     hints=(
-        "Read all bytes, parse the header and the metadata, then call `parse_descriptor` n_tensors times; the position behind the last descriptor is where the data section begins.",
-        "Before you touch any data, refuse a name that stands twice and call `check_bounds`. Then a tensor's bytes are `data[start + offset : start + offset + size]`, and `decode_tensor` does the rest.",
+        "Read everything that describes the tensors first, and check it. Only then turn bytes into weights. The data section begins after the last descriptor.",
+        "`read_bytes` of a Path gives the whole file, and a slice gives a part of it. `get` of a dict takes a default for a line that the metadata lacks. `decode_tensor` turns the bytes of one tensor into its weights.",
     ),
-    why="from here on the file is all you need: no pickle, no Python class, no trust.",
+    why="from now on a file that you cannot trust ends in weights or in one clear error, and no code of it is run.",
     mistakes=(
         Mistake("offsets from the start of the file", edit("start = position + offset  #", "start = offset  #"),
-            cause="The offsets count from the start of the data section, and you used them from byte 0.",
-            cure="Add the position behind the last descriptor to each offset.",
-            see="the magic and the metadata turned into weights"),
+            cause="The offsets were counted from byte 0, and they count from the start of the data section.",
+            cure="Add the position after the last descriptor to each offset.",
+            see="weights made of the magic and the metadata"),
         Mistake("offsets ignored", edit("    tensors = {}\n", "    tensors, start = {}, position\n")
             .edit("start = position + offset  # offsets count from the start of the data section", "pass")
             .edit("dtype, dims)\n    return", "dtype, dims)\n        start += size\n    return"),
-            cause="You read one tensor after the other, and the data may lie in another order, or with padding in between.",
+            cause="The tensors were read one after the other, and the data may be in another order, or with padding.",
             cure="Begin each tensor at start + offset.",
-            see="right for files of this writer, wrong for others that are just as legal"),
+            see="right for files of this writer, wrong for other legal files"),
         Mistake("data section aligned",
             edit("    tensors = {}\n", "    tensors, position = {}, -(-position // 32) * 32\n"),
-            cause="Real GGUF begins its data at a multiple of 32 bytes, and here it begins right behind the last descriptor.",
+            cause="Real GGUF begins its data at a multiple of 32 bytes, and here it begins directly after the last descriptor.",
             cure="Use the position that the last `parse_descriptor` returned.",
             see="everything shifted by up to 31 bytes, or arrays that do not fit their shape"),
         Mistake("bounds not checked", omit("check_bounds("),
-            cause="The offsets and sizes were believed, and a slice past the end is silently short.",
+            cause="Offsets and sizes that do not fit the file were believed.",
             cure="Call `check_bounds` before you read any tensor.",
             see="ValueError from a reshape, or wrong weights, where FormatError is expected"),
-        Mistake("names not compared", omit("if name in descriptors"),
-            cause="Two tensors of one name came in, and the second replaced the first without a word.",
-            cure="Raise FormatError if the name has been seen before.",
-            see="a file with a name that stands twice accepted"),
+        Mistake("names not compared", edit("if not name or name in descriptors", "if not name"),
+            cause="The file has two tensors of one name, and the second replaced the first without an error.",
+            cure="Raise FormatError for a name that is in your dict already.",
+            see="a file with a duplicate name accepted"),
+        Mistake("empty name accepted", edit("if not name or name in descriptors", "if name in descriptors"),
+            cause="A tensor without a name was accepted; a name has at least one byte.",
+            cure="Raise FormatError for an empty name.", see="a file with an empty name accepted"),
+        Mistake("another layout accepted", omit("for key, known in"),
+            cause="Files that say another dims_order, and files that say another group_size, were accepted.",
+            cure="Refuse another `dims_order` than `out,in`, and another `group_size` than `64`.",
+            see="a file with `dims_order=in,out` accepted"),
+        Mistake("dims_order not checked", edit('("dims_order", "out,in"), ', ""),
+            cause="A file that says that its dims are in another order was accepted.",
+            cure="Refuse a `dims_order` other than `out,in`.", see="a file with `dims_order=in,out` accepted"),
+        Mistake("group_size not checked", edit(', ("group_size", "64")', ","),
+            cause="A file that says that its groups have another size was accepted.",
+            cure="Refuse a `group_size` other than `64`.", see="a file with `group_size=32` accepted"),
+        Mistake("the metadata must say everything", edit("metadata.get(key, known)", "metadata.get(key)"),
+            cause="A file without the lines `dims_order` and `group_size` was refused, and it may lack them.",
+            cure="Check these lines only where they are there.", see="FormatError for a file without these lines"),
+        Mistake("metadata skipped", edit("parse_metadata(data[16 : 16 + metadata_len])", "{}"),
+            cause="Damage in the metadata is not noticed.",
+            cure="Call `parse_metadata`; it refuses what is not key=value.", see="a line `rubbish` accepted"),
+        Mistake("dims not checked", omit("if dtype >= 2 and"),
+            cause="Q8 and Q4 are for matrices, and dims that they cannot have lead to an error of numpy or to a wrong shape.",
+            cure="Raise FormatError for Q8 and Q4 unless there are two dims, and for Q4 unless 64 divides the second.",
+            see="IndexError or ValueError where FormatError is expected"),
+        Mistake("only the width checked", edit("len(dims) != 2 or (dtype == 3 and dims[1] % 64)", "dtype == 3 and dims[-1] % 64"),
+            cause="A quantized tensor has two dims, and another number of them was accepted.",
+            cure="Refuse any other number of dims first.", see="Q4 with one dim or three accepted"),
+        Mistake("only Q4 checked", edit("if dtype >= 2 and (len(dims)", "if dtype == 3 and (len(dims)"),
+            cause='Q8 is for matrices, too.',
+            cure='Refuse Q8 unless there are two dims.', see='Q8 with one dim accepted, or an error of numpy'),
+        Mistake("the first dim checked", edit("dims[1] % 64", "dims[0] % 64"),
+            cause='Groups run along a row, so 64 must divide the second dim.',
+            cure='Test `dims[1] % 64`.', see='a good Q4 tensor refused'),
+        Mistake("width not checked", edit("len(dims) != 2 or (dtype == 3 and dims[1] % 64)", "len(dims) != 2"),
+            cause='64 must divide the width of a Q4 tensor.',
+            cure='Refuse Q4 unless `dims[1] % 64` is 0.', see='Q4 (2, 65) ends in an error of numpy'),
+        Mistake("fewer than two dims refused only", edit("len(dims) != 2 or", "len(dims) < 2 or"),
+            cause='A quantized tensor has exactly two dims, and three were accepted.',
+            cure='Refuse unless there are exactly two.', see='Q8 with three dims ends in an error of Python'),
+        Mistake("bounds of the whole file", edit("len(data) - position)", "len(data))"),
+            cause='The offsets count from the start of the data section, so it is its size that limits them.',
+            cure='Pass `len(data) - position`.', see='a file that was cut in its data ends in an error of numpy'),
+        Mistake("data in one piece", edit("start : start + size", "position : position + size"),
+            cause='Every tensor was read from the start of the data section.',
+            cure='Begin each tensor at its own offset.', see='the first tensor right, the others wrong'),
+        Mistake("the last tensor left out", edit("range(n_tensors)", "range(n_tensors - 1)"),
+            cause='One tensor fewer than n_tensors was read.',
+            cure='Loop `range(n_tensors)`.', see='a name missing'),
+        Mistake("everything as float32", edit("decode_tensor(data[start : start + size], dtype, dims)", "np.frombuffer(data[start : start + size], \"<f4\").reshape(dims)"),
+            cause='Only F32 holds float32 numbers; each dtype has its decoder.',
+            cure='Call `decode_tensor`.', see='right for F32, an error for the others'),
+        Mistake("a list", edit("return tensors", "return list(tensors.values())"),
+            cause='The result is a list, and the docstring promises a dict.',
+            cure='Return name -> array.', see='a list where a dict is expected'),
         Mistake("dims reversed",
             edit("dtype, dims)\n    return", "dtype, dims[::-1] if dtype < 2 else dims)\n    return"),
-            cause="The shape was turned around, and the dims are in PyTorch's order already: out, then in.",
+            cause="The shape was reversed, and the dims are in PyTorch's order already: out, then in.",
             cure="Reshape to `dims` as they are.", see="(3, 2) where (2, 3) is expected"),
         Mistake("F16 left as float16", edit(
                 "dtype, dims)\n    return", "dtype, dims).astype(np.float16 if dtype == 1 else np.float32)\n    return"
@@ -214,8 +366,8 @@ EXERCISE = Exercise(
             cure="End with `.astype(np.float32)`.", see="float16 where float32 is expected"),
         Mistake("descriptors taken for data",
             edit("start = position + offset  #", "start = 16 + metadata_len + offset  #"),
-            cause="The data section was taken to begin behind the metadata, and the descriptors stand there.",
+            cause="The data section was taken to begin after the metadata, and the descriptors are there.",
             cure="Use the position that the last `parse_descriptor` returned.",
-            see="the first name turned into a weight"),
+            see="a weight made of the first name"),
     ),
 )

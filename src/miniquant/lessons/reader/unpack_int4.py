@@ -8,7 +8,8 @@ from ...lab import Exercise, Mistake, edit, omit
 def unpack_int4(packed):
     """Unpack signed 4-bit integers, two from each byte.
 
-    packed: (..., n) uint8   ->   (..., 2 n) int8 in [-8, 7]; the low nibble is the even index
+    packed: (..., n) uint8   ->   (..., 2 n) int8 in [-8, 7]: the low nibble of byte i is index 2 i, its high nibble is
+    index 2 i + 1; a nibble is in two's complement, so 8 to 15 mean -8 to -1
     """
     values = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.int8)
     values[..., 0::2] = packed & 0x0F
@@ -28,9 +29,10 @@ def oracle(packed):
 
 
 def cases(random):
-    """A few bytes that can be read by eye, every nibble, then random bytes."""
+    """A few bytes that can be read by eye, every byte, three dims, then random bytes."""
     small = [[0x21], [0x70], [0x3F], [0x8F], [0x00], [0x88], [0x10, 0x32, 0x54, 0x76], [0xEF, 0xCD]]
     made = [(np.array(row, np.uint8),) for row in small] + [(np.arange(16, dtype=np.uint8).reshape(2, 8) * 17,)]
+    made += [(np.arange(256, dtype=np.uint8),), (np.arange(24, dtype=np.uint8).reshape(2, 3, 4) * 11,)]
     return [*made, (random.integers(0, 256, (4, 32)).astype(np.uint8),)]
 
 
@@ -38,26 +40,26 @@ EXERCISE = Exercise(
     goal="Take two signed 4-bit integers out of each byte, the low nibble first, and give them their signs back.",
     reference=unpack_int4, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "`packed & 0x0F` is the low nibble and `packed >> 4` the high one, both from 0 to 15. Convert to int8, and subtract 16 where the nibble is 8 or more.",
-        "Make an empty int8 array twice as wide, and fill `out[..., 0::2]` with the low nibbles and `out[..., 1::2]` with the high ones; `np.where(n >= 8, n - 16, n)` restores a sign.",
+        "A mask gives the low nibble, a shift the high one, both from 0 to 15. Then restore the sign, in a dtype that has negative numbers.",
+        "Make an int8 array that is twice as wide, and assign to every second index of its last axis: a slice with a step of 2 can stand on the left of `=`, too. A condition such as `a >= 8` can be an index.",
     ),
-    why="a sign that is lost here turns every negative weight into a large positive one, and nothing complains.",
+    why="a sign that is lost here turns every negative weight into a large positive one, and no error is raised.",
     mistakes=(
         Mistake("sign not restored", omit("values[values >= 8]"),
-            cause="A nibble holds 0 to 15 as it stands, and in two's complement 8 to 15 mean -8 to -1.",
+            cause="A nibble without a sign is 0 to 15; in two's complement 8 to 15 mean -8 to -1.",
             cure="Subtract 16 where the nibble is 8 or more.", see="15 where -1 is expected"),
         Mistake("nibbles swapped", edit("0::2", "1::2").edit("1::2] = packed >> 4", "0::2] = packed >> 4"),
-            cause="The high nibble went to the even index.",
+            cause="The high nibble is at the even index.",
             cure="Put the low nibble at the even indices.", see="each pair in the wrong order"),
         Mistake("shifted by eight", edit("values[values >= 8] -= 16", "values -= 8"),
-            cause="Subtracting 8 is how real GGUF's Q4_0 reads a nibble; this format keeps two's complement.",
+            cause="Every value is the nibble - 8, as in real GGUF's Q4_0; this format keeps two's complement.",
             cure="Subtract 16, and only where the nibble is 8 or more.", see="-8 where 0 is expected"),
         Mistake("halves instead of pairs", edit("0::2", ": packed.shape[-1]").edit("1::2", "packed.shape[-1] :"),
             cause="All low nibbles came first and then all high ones, as in the blocks of real GGUF.",
             cure="Let them alternate: the two nibbles of a byte are neighbours.",
             see="right for one byte, wrong for four"),
         Mistake("eight stays positive", edit(">= 8", "> 8"),
-            cause="You compare with `> 8`, and the nibble 8 itself means -8.",
+            cause="The nibble 8 came out positive, and it means -8.",
             cure="Compare with `>= 8`.", see="8 where -8 is expected, all else right"),
         Mistake("subtracted as unsigned", edit("np.int8", "np.uint8").edit("-= 16", "-= np.uint8(16)"),
             cause="In uint8 there is no -1, and 15 - 16 wraps around to 255.",
@@ -65,12 +67,39 @@ EXERCISE = Exercise(
             see="a result of dtype uint8, with 255 where -1 belongs"),
         Mistake("only the high sign restored",
             edit("packed >> 4", "packed.view(np.int8) >> 4").edit("    values[values >= 8] -= 16\n", ""),
-            cause="Shifting a signed byte right brings the sign of the high nibble back, and the low one never had its own.",
+            cause="The high nibble has its sign, and the low nibble has none.",
             cure="Treat the low nibble the same way: subtract 16 where it is 8 or more.",
             see="odd indices right, and even ones never negative"),
+        Mistake("8 subtracted", edit("-= 16", "-= 8"),
+            cause='The nibble 15 means -1, and 15 - 8 is 7.',
+            cure='Subtract 16.', see='7 where -1 is expected'),
+        Mistake("high nibble not shifted", edit("packed >> 4", "packed & 0xF0"),
+            cause='The high nibble is sixteen times too large: its bits are still in the upper half.',
+            cure='Shift right by 4.', see='odd indices wrong'),
+        Mistake("three bits", edit("0x0F", "0x07"),
+            cause='Only three bits of the low nibble are kept, and a nibble has four.',
+            cure='Mask with `0x0F`.', see='even indices never negative'),
+        Mistake("shifted by three", edit(">> 4", ">> 3"),
+            cause='The high nibble begins four bits higher.',
+            cure='Shift right by 4.', see='odd indices wrong'),
+        Mistake("subtracted the wrong way", edit("values[values >= 8] -= 16", "values[values >= 8] = 16 - values[values >= 8]"),
+            cause='16 - nibble is positive; the value is nibble - 16.',
+            cure='Subtract 16 from the nibble.', see='1 where -1 is expected'),
+        Mistake("negated", edit("values[values >= 8] -= 16", "values[values >= 8] *= -1"),
+            cause='The nibble 15 means -1, not -15.',
+            cure='Subtract 16.', see='-15 where -1 is expected'),
+        Mistake("a wider dtype", edit("return values", "return values.astype(np.int32)"),
+            cause='The values are right, and the docstring promises int8.',
+            cure='Return int8.', see='a result of dtype int32'),
+        Mistake("flattened", edit("return values", "return values.reshape(-1)"),
+            cause='The rows were joined; the result keeps all axes.',
+            cure='Leave out the reshape.', see='the shape (16,) where (2, 8) is expected'),
+        Mistake("clipped to -7", edit("return values", "return values.clip(-7, 7)"),
+            cause='This writer never makes -8, but a file may hold it, and a reader takes it.',
+            cure='Do not clip.', see='-7 where -8 is expected'),
         Mistake("sign and magnitude",
             edit("values[values >= 8] -= 16", "values[values >= 8] = 8 - values[values >= 8]"),
-            cause="You took the top bit for a minus sign and the other three for the number, and the format has two's complement: `1111` is -1.",
+            cause="The top bit was taken for a minus sign and the other three for the number, and the format has two's complement: `1111` is -1.",
             cure="Subtract 16 where the nibble is 8 or more.", see="-7 where -1 is expected"),
     ),
 )

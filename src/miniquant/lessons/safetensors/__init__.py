@@ -1,10 +1,8 @@
-"""Safetensors by hand, a checkpoint without pickle, and what GGML did."""
+"""Safetensors by hand: a writer, and a reader that refuses what is malformed."""
 
 EXERCISES = (
     "tensor_entries",
     "safetensors_head",
     "read_safetensors_head",
     "check_layout",
-    "flatten_optimizer",
-    "ggml_hparams",
 )

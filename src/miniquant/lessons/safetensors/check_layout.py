@@ -11,11 +11,14 @@ from .tensor_entries import ITEM
 def check_layout(entries, n_bytes):
     """Whether the tensors fill the data, each byte once.
 
-    entries: {name: {"dtype", "shape", "data_offsets"}}, n_bytes: the size of the data
-    ->   the names in the order in which the tensors lie there, an empty one before the one that begins at the same byte
+    entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, in any order
+    n_bytes: the size of the data
+    ->   a list of the names in the order of their bytes; a tensor of 0 bytes comes before the tensor that begins at
+         the same byte
 
-    Raises ValueError for a hole, an overlap, bytes after the last tensor, a tensor after the end, and a shape whose
-    size is not end - begin. ITEM[dtype] is the bytes of an element.
+    Raises ValueError for a hole, an overlap, bytes after the last tensor, a tensor that reaches beyond the data, a
+    tensor of 0 bytes in the middle of another, and a shape whose size is not end - begin. ITEM[dtype] is the bytes of
+    an element.
     """
     names = sorted(entries, key=lambda name: entries[name]["data_offsets"])
     at = 0
@@ -51,10 +54,13 @@ def oracle(entries, n_bytes):
 
 
 def cases(random):
-    """Good layouts, in any order, with an empty tensor, random; then holes, overlaps, and sizes that do not fit."""
+    """Good layouts, in any order, with empty tensors, random; then holes, overlaps, and sizes that do not fit."""
 
     def f32(begin, end, n=None):
         return {"dtype": "F32", "shape": [(end - begin) // 4 if n is None else n], "data_offsets": [begin, end]}
+
+    def other(dtype, n, begin, end):
+        return {"dtype": dtype, "shape": [n], "data_offsets": [begin, end]}
 
     sizes, drawn, at = 4 * random.integers(1, 9, 6), {}, 0
     for i in random.permutation(6).tolist():
@@ -64,50 +70,160 @@ def cases(random):
         ({}, 0),
         ({"last": f32(4, 8), "first": f32(0, 4)}, 8),
         ({"h": {"dtype": "F16", "shape": [2, 3], "data_offsets": [0, 12]}}, 12),
+        ({"w": {"dtype": "F32", "shape": [2, 4], "data_offsets": [0, 32]}}, 32),
         ({"a": f32(0, 4), "b": f32(4, 8), "none": f32(4, 4)}, 8),
+        ({"a": f32(0, 4), "none": f32(0, 0)}, 4),
+        ({"none": f32(4, 4), "a": f32(0, 4)}, 4),
+        ({"a": f32(0, 4), "one": {"dtype": "I8", "shape": [], "data_offsets": [7, 8]}, "b": other("BOOL", 3, 4, 7)}, 8),
+        ({"last": other("F64", 1, 6, 14), "e": {"dtype": "BF16", "shape": [3, 0, 2], "data_offsets": [6, 6]}, "first": other("F16", 3, 0, 6)}, 14),
         ({f"w{i}": drawn[i] for i in range(6)}, at),
         ({"a": f32(0, 4), "b": f32(0, 4)}, 4),
         ({"a": f32(0, 8), "b": f32(4, 8)}, 8),
         ({"a": f32(0, 8), "none": f32(4, 4)}, 8),
+        ({"a": f32(0, 8), "none": f32(4, 4), "b": f32(4, 8)}, 8),
         ({"a": f32(0, 4), "b": f32(8, 12)}, 12),
         ({"a": f32(4, 8)}, 8),
         ({"a": f32(0, 4)}, 12),
+        ({"one": {"dtype": "F32", "shape": [], "data_offsets": [0, 8]}}, 8),
+        ({"two": f32(0, 0, 2)}, 0),
         ({"a": f32(0, 8)}, 4),
         ({"a": f32(0, 4, 2)}, 4),
         ({"a": f32(0, 8, 1)}, 8),
-        ({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [4, 0]}, "b": f32(0, 4)}, 4),
+        ({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 0]}, "b": f32(0, 4)}, 4),
+        ({"a": f32(-4, 0)}, 0),
+        ({}, 4),
+        ({"a": f32(0, 4), "b": f32(4, 8, 2)}, 8),
+        ({"a": f32(0, 4), "none": f32(8, 8)}, 4),
+        ({"a": f32(4, 8), "b": f32(8, 12)}, 12),
+        ({"a": f32(0, 4, 2), "b": f32(4, 8, 0)}, 8),
+        ({"a": f32(0, 8), "b": f32(4, 8), "c": f32(12, 16)}, 16),
+        ({"a": f32(0, 12), "b": f32(4, 8), "c": f32(8, 12)}, 12),
+        ({"a": other("F16", 2, 0, 8), "b": other("F64", 1, 8, 16)}, 16),
+        ({"w": {"dtype": "F16", "shape": [2, 2, 3], "data_offsets": [0, 24]}}, 24),
+        ({"a": f32(0, 6, 1)}, 6),
+        ({"a": f32(0, 6, 2)}, 6),
+        ({"none": f32(0, 4, 0)}, 4),
+        ({"a": f32(0, 0, 2**30)}, 0),
+        ({"a": f32(0, 4), "b": f32(4, 0, 1)}, 0),
+        ({"a": f32(0, 4), "none": f32(8, 8)}, 8),
+        ({"a": other("U8", 1, 0, 1), "b": f32(4, 8)}, 8),
+        ({"a": other("U8", 1, 0, 1), "b": other("U8", 1, 2, 3)}, 3),
+        ({"a": other("U8", 2, 0, 2), "b": other("U8", 2, 1, 3)}, 3),
+        ({"a": other("U8", 1, 0, 1)}, 2),
     ]
 
 
+def traits(entries, n_bytes):
+    """What is wrong with a layout, or special about it."""
+    spans = {name: entry["data_offsets"] for name, entry in entries.items()}
+    order = sorted(spans.values())
+    sizes = {name: ITEM[entry["dtype"]] * math.prod(entry["shape"]) for name, entry in entries.items()}
+    unfit = [name for name, (begin, end) in spans.items() if end - begin != sizes[name]]
+    last = max(spans, key=lambda name: spans[name], default="")
+    ends = [0, *(end for _, end in order)]
+    empty = [begin for begin, end in spans.values() if begin == end]
+    return {
+        "there are no tensors": not entries,
+        "there are no tensors, and there is data": not entries and n_bytes > 0,
+        "a shape does not fit its bytes": bool(unfit),
+        "only the shape of the last tensor does not fit its bytes": unfit == [last],
+        "a shape is too small for its bytes": any(sizes[name] < spans[name][1] - spans[name][0] for name in unfit),
+        "a shape is too large for its bytes": any(sizes[name] > spans[name][1] - spans[name][0] for name in unfit),
+        "a tensor ends before it begins": any(end < begin for begin, end in spans.values()),
+        "an offset is negative": any(begin < 0 for begin, _ in spans.values()),
+        "an empty tensor is in the middle of another": any(a < at < b for at in empty for a, b in order),
+        "an empty tensor is in the middle of another, and all else is right": any(a < at < b for at in empty for a, b in order) and len(entries) == 2,
+        "the first tensor does not begin at 0": bool(order) and order[0][0] != 0,
+        "bytes between two tensors belong to nobody": any(max(ends[1 : i + 1]) < begin <= n_bytes for i, (begin, _) in enumerate(order) if i),
+        "two tensors share bytes": any(begin < end and begin < max(ends[: i + 1]) for i, (begin, end) in enumerate(order) if i),
+        "bytes come after the last tensor": max(ends) < n_bytes,
+        "a tensor reaches beyond the data": max(ends) > n_bytes,
+        "an empty tensor lies beyond the data": any(at > n_bytes for at in empty),
+        "an empty tensor and another one begin at the same byte": any(at == begin < end for at in empty for begin, end in order),
+        "there is an empty tensor": bool(empty),
+        "the entries are not in the order of their bytes": list(spans.values()) != order,
+        "the names are not in the order of the alphabet": list(sorted(spans, key=lambda name: spans[name])) != sorted(spans),
+        "a dtype is not F32": any(entry["dtype"] != "F32" for entry in entries.values()),
+        "a shape has more than one dim": any(len(entry["shape"]) > 1 for entry in entries.values()),
+        "a shape is empty": any(entry["shape"] == [] for entry in entries.values()),
+        "there is more than one tensor": len(entries) > 1,
+        "there is exactly one tensor": len(entries) == 1,
+        "there is a tensor": bool(entries),
+    }
+
+
 EXERCISE = Exercise(
-    goal="Check that the tensors cover the data exactly, without holes or overlaps, and list them as they lie there.",
-    reference=check_layout, oracle=oracle, cases=cases, minutes=8, difficulty="core",
+    traits=traits,
+    goal="Check that the tensors cover the data exactly, without holes or overlaps, and list them in the order of their bytes.",
+    reference=check_layout, oracle=oracle, cases=cases, minutes=12, difficulty="core",
     hints=(
-        "Sort the names by where they begin and end. Then every tensor must begin where the one before it ended, the first at 0, and the last must end where the data ends.",
-        '`sorted(entries, key=lambda name: entries[name]["data_offsets"])`; for each, compare begin with the end of the last, and end - begin with `ITEM[dtype] * math.prod(shape)`.',
+        "Go through the tensors in the order of their bytes. Each must begin where the one before it ended, the first at 0, and the last must end where the data ends.",
+        "`sorted` takes a `key`. Lists are compared item by item: of two that begin at the same byte, the one that ends first comes first. `math.prod` multiplies a shape.",
     ),
-    why="a byte that no tensor owns is a place to hide something; a byte that two own is a surprise.",
+    why="bytes that belong to no tensor can hide something, and bytes of two tensors can change two at once.",
     mistakes=(
         Mistake("overlaps let through", edit("begin != at", "begin > at").edit("at = end", "at = max(at, end)"),
-            cause="A tensor may not begin before the last one has ended.",
-            cure="Demand that begin is equal to the end before.", see="a list where two tensors share bytes"),
+            cause="A tensor was allowed to begin before the one before it ends.",
+            cure="Begin must be equal to the end of the tensor before.", see="a list where two tensors share bytes"),
+        Mistake("sorted by the beginning alone",
+            edit('entries[name]["data_offsets"])', 'entries[name]["data_offsets"][0])'),
+            cause="An empty tensor and the one after it begin at the same byte. Sorted by this byte alone, they stay in the order of the header.",
+            cure="Sort by both offsets.", see="a good file refused because of an empty tensor"),
+        Mistake("only the sum of the sizes",
+            edit('        if begin != at:\n            raise ValueError(f"{name!r} begins at {begin}, {at} is expected")\n', "").edit("at = end", "at += end - begin"),
+            cause="The sizes add up to the size of the data, and yet two tensors can share bytes while others belong to nobody.",
+            cure="Compare where each tensor begins with where the one before it ends.",
+            see="a list for two tensors that share bytes"),
         Mistake("holes let through", edit("begin != at", "begin < at"),
-            cause="Between two tensors, or before the first, lie bytes that nobody owns.",
-            cure="Demand that begin is equal to the end before, and 0 for the first.",
+            cause="Bytes between two tensors, or before the first, belong to no tensor, and you accept that.",
+            cure="Begin must be equal to the end of the tensor before, and 0 for the first.",
             see="a list where bytes 4 to 7 belong to nobody"),
-        Mistake("bytes behind the last tensor let through", omit("if at != n_bytes"),
-            cause="The data must end where the last tensor ends: a second file could hide after it, or the data may be cut off.",
+        Mistake("bytes after the last tensor let through", omit("if at != n_bytes"),
+            cause="The data must end where the last tensor ends. Otherwise something is hidden after it, or something is cut off.",
             cure="Compare the last end with `n_bytes`.", see="a list for data of 12 bytes with a tensor of 4"),
         Mistake("shape and size never compared", omit("if end - begin"),
-            cause="A tensor of two float32 needs eight bytes, and this one has four.",
+            cause="A tensor of two float32 needs eight bytes. One with four was accepted.",
             cure="Compare end - begin with the element's bytes times the product of the shape.",
             see="a list where a shape does not fit"),
-        Mistake("the header's order demanded",
+        Mistake("the order of the header expected",
             edit('sorted(entries, key=lambda name: entries[name]["data_offsets"])', "list(entries)"),
-            cause="A header may list the tensors in any order; only the data must be complete.",
+            cause="A header may list the tensors in any order; only the data has one.",
             cure="Sort by the offsets first.", see="a good file refused because its last tensor is listed first"),
-        Mistake("listed in the header's order", edit("return names", "return list(entries)"),
-            cause="The names are asked for in the order of the data.",
+        Mistake("listed in the order of the header", edit("return names", "return list(entries)"),
+            cause="The names are in the order of the header; the order of the data is asked for.",
             cure="Return the sorted names.", see="['last', 'first'] where ['first', 'last'] is expected"),
+        Mistake("sorted by the end alone", edit('entries[name]["data_offsets"])', 'entries[name]["data_offsets"][1])'),
+            cause="An empty tensor and the one before it end at the same byte. Sorted by this byte alone, they stay in the order of the header.",
+            cure="Sort by both offsets.", see="a good file refused because of an empty tensor"),
+        Mistake("sorted by name", edit('sorted(entries, key=lambda name: entries[name]["data_offsets"])', "sorted(entries)"),
+            cause="The tensors were sorted by their names.",
+            cure="Sort them by their offsets.", see="a good file refused because its names are in another order"),
+        Mistake("empty tensors skipped", edit("        if begin != at", "        if begin == end:\n            continue\n        if begin != at"),
+            cause="A tensor of 0 bytes was not checked, so it may be in the middle of another.",
+            cure="Check it like every other tensor.", see="a list where an empty tensor is in the middle of another"),
+        Mistake("the shape may be too small", edit("if end - begin != ITEM", "if end - begin < ITEM"),
+            cause="A tensor with more bytes than its shape needs was accepted.",
+            cure="The size must be equal to end - begin.", see="a list where a shape does not fit"),
+        Mistake("four bytes for every dtype", edit('ITEM[entries[name]["dtype"]]', "4"),
+            cause="Every element was given four bytes.",
+            cure="Take the size from `ITEM`.", see="F32 right, and good files of other dtypes refused"),
+        Mistake("the dims added", edit('math.prod(entries[name]["shape"])', 'sum(entries[name]["shape"])'),
+            cause="The dims were added. A tensor of shape (2, 3) has 2 · 3 elements.",
+            cure="Multiply the dims.", see="a good matrix refused"),
+        Mistake("a tensor beyond the end let through", edit("if at != n_bytes", "if at < n_bytes"),
+            cause="A tensor may reach beyond the data, and you accept that.",
+            cure="The last tensor must end exactly where the data ends.", see="a list for 4 bytes of data with a tensor of 8"),
+        Mistake("data left over let through", edit("if at != n_bytes", "if at > n_bytes"),
+            cause="The data may go on after the last tensor, and you accept that.",
+            cure="The last tensor must end exactly where the data ends.", see="a list for 12 bytes of data with a tensor of 4"),
+        Mistake("checked up to the first", edit("        at = end\n", "        at = end\n        return names\n"),
+            cause="Only the first tensor is checked. A `return` inside the loop would end it at once.",
+            cure="Return after the loop.", see="a list for two tensors that share bytes"),
+        Mistake("yes in place of the names", edit("return names", "return True"),
+            cause="You return True, and the list of names is asked for.",
+            cure="Return the sorted names.", see="True where a list is expected"),
+        Mistake("in reverse", edit("return names", "return names[::-1]"),
+            cause="The names are in the reverse order of the data.",
+            cure="Return them as you sorted them.", see="['b', 'a'] where ['a', 'b'] is expected"),
     ),
 )

@@ -13,8 +13,8 @@ def read_safetensors_head(data):
 
     data: bytes, a whole file   ->   (header as a dict, where the data begins, counted from the start of the file)
 
-    Raises ValueError if the file is too short for its header, if the header does not begin with {, if it is not UTF-8
-    or not JSON, and if any object in it has a key twice.
+    Raises ValueError if the file has fewer than 8 bytes or is too short for its header, if the header's first byte is
+    not {, if the header is not UTF-8 or not JSON, and if any object in it, also an inner one, has a duplicate key.
     """
 
     def unique(pairs):
@@ -35,6 +35,13 @@ def read_safetensors_head(data):
 
 def oracle(data):
     """The length by its digits; the JSON by the decoder's own pieces, duplicates found by counting."""
+    try:
+        return _parsed(data)
+    except ValueError as error:
+        raise ValueError(str(error)) from None  # any ValueError will do
+
+
+def _parsed(data):
     if len(data) < 8:
         raise ValueError("too short")
     length = number(data[:8])
@@ -61,51 +68,162 @@ def cases(random):
     files = [
         _file("{}"),
         _file('{"a":1}   ', b"data"),
+        _file('{"a":1,"A":2,"a ":3}'),
         _file(f'{{"a":{entry}}}', b"\0\0\x80?"),
         _file('{"__metadata__":{"format":"pt"},"é":1}', b"{more}"),
+        _file(f'{{"dtype":{entry},"a":{{"a":"a","b":"a"}},"":0}}', b"\0\0\x80?"),
+        _file('{"a":{"b":[1,2]}, "text":"{\\"a\\":1,\\"a\\":2}"}\n'),
         _file(json.dumps(drawn)),
+        _file('{"a":1,"A":2," a":3}'),
+        _file('{"é":1,"e\u0301":2}'),
         b"",
         b"\x02\0\0\0\0\0\0",
+        b"\x02\0\0\0\0\0\0\0",
+        bytes(8),
         _file("{}", length=3),
         _file("{}", length=0),
+        _file("{}", length=2**32 + 2),
         _file("{}", length=2**63 + 2),
+        _file('{"a":1}', b"xx", length=2**64 - 10),
+        _file("", b"{}"),
         _file(' {"a":1}'),
+        _file("\ufeff{}"),
         _file("[]"),
+        _file('"{}"'),
         _file('{"a":'),
+        _file('{"a":1}{"b":2}'),
+        _file('{"a":1,}'),
         _file('{"a":1,"a":2}'),
+        _file('{"a":1,"a":1}'),
+        _file('{"a":1,"\\u0061":2}'),
+        _file('{"":1,"":2}'),
+        _file('{"b":0,"a":1,"c":2,"a":3,"d":4}'),
+        _file('{"a":{"b":{"c":{"d":1,"d":2}}}}'),
         _file(f'{{"a":{entry},"b":{entry},"a":{entry}}}', bytes(8)),
         _file('{"__metadata__":{"x":"1","x":"2"}}'),
+        _file('{"a":[{"b":[{"c":1,"c":1}]}]}'),
         _file(b'{"\xff":1}'),
+        _file(b'{"\xed\xa0\x80":1}'),
+        _file('{"a":1}'.encode("utf-16-le")),
         _file('{"a":1}\0'),
     ]
     return [(data,) for data in files]
 
 
+def sorted_keys(value):
+    """JSON with its keys in alphabetical order: their order does not matter."""
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: sorted_keys(value[key]) for key in sorted(value)}
+    return [sorted_keys(item) for item in value] if isinstance(value, list) else value
+
+
+def observed(function, case):
+    """The header, its keys in alphabetical order, and where the data begins."""
+    result = function(*case)
+    return (sorted_keys(result[0]), *result[1:]) if isinstance(result, tuple) and result else result
+
+
+def traits(data):
+    """What is wrong with a file, or special about it."""
+    length = int.from_bytes(data[:8], "little")
+    raw = data[8 : 8 + length]
+    text = raw.decode("utf-8", "replace")
+    whole = len(data) >= 8 and length <= len(data) - 8
+    valid = whole and raw[:1] == b"{" and b"\xff" not in raw and b"\xed" not in raw
+    doubled = _doubled(text) if valid else []
+    return {
+        "the file is empty": not data,
+        "the file has fewer than 8 bytes": len(data) < 8,
+        "the file has exactly 8 bytes": len(data) == 8,
+        "the header is longer than the file": len(data) >= 8 and not whole,
+        "the length is 2**32 or more": length >= 2**32,
+        "the length of the header is 0": len(data) >= 8 and length == 0,
+        "the length of the header is 0, and the file has nothing after it": data == bytes(8),
+        "the header is not UTF-8": whole and "\ufffd" in text,
+        "the header begins with something else than a brace": whole and length > 0 and raw[:1] != b"{",
+        "the header begins with a space": whole and raw[:1] == b" ",
+        "the header is no JSON": valid and doubled is None,
+        "something follows the JSON": valid and (raw.endswith(b"\0") or b"}{" in raw),
+        "the outer object has a key twice": bool(doubled) and bool(doubled[-1]),
+        "an inner object has a key twice, and the outer one has none": bool(doubled) and any(doubled) and not doubled[-1],
+        "an object has a key twice, with other values": bool(doubled) and "other" in doubled,
+        "an object has a key twice, with the same value": bool(doubled) and "same" in doubled,
+        "an object in a list has a key twice": bool(doubled) and any(doubled) and b"[{" in raw,
+        "an object has a key twice": bool(doubled) and any(doubled),
+        "the header has `__metadata__`": valid and b"__metadata__" in raw,
+        "keys differ only in capitals or spaces": b'"A"' in raw,
+        "two objects of the header have the same key": valid and _shares_keys(text),
+        "the header ends in white space": valid and text != text.rstrip(),
+        "the header has letters outside ASCII": valid and not text.isascii(),
+        "bytes follow the header": whole and len(data) > 8 + length,
+        "no bytes follow the header": whole and len(data) == 8 + length,
+    }
+
+
+def _shares_keys(text):
+    """Whether a key is in more than one object of a JSON."""
+    found = []
+    try:
+        json.loads(text, object_pairs_hook=lambda pairs: found.append({key for key, _ in pairs}) or dict(pairs))
+    except ValueError:
+        return False
+    return sum(map(len, found)) > len(set().union(*found))
+
+
+def _doubled(text):
+    """For each object of a JSON, the outer one last: "" or, if a key is there twice, "same" or "other" for its values.
+
+    None if it is no JSON.
+    """
+    found = []
+
+    def look(pairs):
+        twice = len(dict(pairs)) < len(pairs)
+        found.append("" if not twice else "same" if all(dict(pairs)[key] == value for key, value in pairs) else "other")
+        return dict(pairs)
+
+    try:
+        json.loads(text, object_pairs_hook=look)
+    except ValueError:
+        return None
+    return found
+
+
 EXERCISE = Exercise(
-    goal="Read the header of a safetensors file, say where the data begins, and refuse whatever is not right.",
-    reference=read_safetensors_head, oracle=oracle, cases=cases, minutes=10, difficulty="core",
+    traits=traits,
+    goal="Read the header of a safetensors file, say where the data begins, and refuse a malformed header.",
+    reference=read_safetensors_head, oracle=oracle, cases=cases, minutes=14, difficulty="core", observe=observed,
     hints=(
-        "Check before you use: eight bytes for the length, a length that fits the file, a `{` at the start. `json.loads` raises a ValueError by itself for what is no JSON, and says nothing about a duplicate key.",
-        "`json.loads(text, object_pairs_hook=f)` hands every object to `f` as a list of pairs: raise a ValueError if `dict(pairs)` is shorter than `pairs`, else return it.",
+        "Check before you use: eight bytes for the length, a length that fits the file, the first byte of the header. A parser of JSON checks the JSON, but says nothing about a duplicate key.",
+        "`bytes.decode` and `json.loads` raise a ValueError by themselves. Give `json.loads` an `object_pairs_hook`: it gets the pairs of an object before they become a dict.",
     ),
-    why="two readers that disagree about which of two equal keys counts see two models in one file.",
+    why="if two readers choose differently between two equal keys, one file is two models.",
     mistakes=(
         Mistake("the last of two equal keys wins", edit(", object_pairs_hook=unique", ""),
-            cause="`json.loads` keeps the last of two equal keys and forgets the other without a word.",
+            cause="`json.loads` keeps the last of two equal keys, and says nothing about the other.",
             cure="Give it an `object_pairs_hook` that compares lengths.",
             see="a header where a ValueError is expected, because of a duplicate name"),
+        Mistake("only the outer object looked at",
+            edit('json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=unique)',
+                'unique(json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=lambda pairs: pairs))'),
+            cause="Only the keys of the outer object were compared; an inner one can have a duplicate key as well.",
+            cure="Use one `object_pairs_hook` for all objects: it compares, and returns a dict.",
+            see="lists of pairs where inner dicts are expected"),
+        Mistake("the JSON parser guesses the encoding", edit('.decode("utf-8")', ""),
+            cause="A header in UTF-16 is accepted. A JSON parser that gets bytes guesses their encoding.",
+            cure="Decode the bytes as UTF-8 first.", see="a result for a header in UTF-16"),
         Mistake("the length believed", omit("if length > len(data)"),
-            cause="A slice beyond the end of the file is no error in Python: it is just shorter.",
+            cause="A length that is larger than the file was believed. A slice beyond the end is no error in Python; it is only shorter.",
             cure="Compare the length with what the file has left.",
             see="a header read from a file that says it is longer than it is"),
         Mistake("struct's own error", omit("if len(data) < 8"),
             cause="For a file of fewer than eight bytes `struct.unpack` raises `struct.error`, which is no ValueError.",
-            cure="Look at `len(data)` first.", see="a struct.error where a ValueError is expected"),
+            cure="Check `len(data)` first.", see="a struct.error where a ValueError is expected"),
         Mistake("any beginning accepted", omit("if data[8:9]"),
             cause="The header must begin with `{`: a space before it, or a list, is malformed.",
             cure="Check the first byte.", see="a result for a header that begins with a space"),
         Mistake("32-bit length", edit('"<Q", data[:8]', '"<I", data[:4]'),
-            cause="Four of the eight bytes of the length were read; what stands in the others was overlooked.",
+            cause="Only four of the eight bytes of the length were read; the others were ignored.",
             cure="Unpack eight bytes, as `Q`.", see="a header read from a file whose length is enormous"),
         Mistake("big-endian", edit("<Q", ">Q"),
             cause="Read with the most significant byte first, a length of 2 is more than a million terabytes.",
@@ -115,10 +233,43 @@ EXERCISE = Exercise(
             cure="Return 8 + length.", see="2 where 10 is expected"),
         Mistake("the padding taken for data",
             edit("unique), 8 + length", "unique), 8 + len(data[8 : 8 + length].rstrip())"),
-            cause="The spaces at the end belong to the header: its length counts them.",
-            cure="Add the length as it stands in the file.", see="too small a number where the header is padded"),
+            cause="The spaces at the end belong to the header, because its length counts them.",
+            cure="Add the length that the file gives.", see="too small a number where the header is padded"),
         Mistake("Latin-1 instead of UTF-8", edit("utf-8", "latin-1"),
-            cause="Every byte was taken for a character, so é became two, and what is no UTF-8 was accepted.",
+            cause="Every byte was taken for a character, so é became two characters, and bytes that are no UTF-8 were accepted.",
             cure='Decode with "utf-8".', see="`Ã©` where `é` is expected"),
+        Mistake("wrong bytes ignored", edit('decode("utf-8")', 'decode("utf-8", "ignore")'),
+            cause="Bytes that are no UTF-8 were left out, and the rest was read.",
+            cure="Decode strictly; then Python raises the error for you.", see="a result for a header that is not UTF-8"),
+        Mistake("wrong bytes replaced", edit('decode("utf-8")', 'decode("utf-8", "replace")'),
+            cause="Bytes that are no UTF-8 were replaced, and the rest was read.",
+            cure="Decode strictly; then Python raises the error for you.", see="a question mark in a name"),
+        Mistake("a space before the brace", edit('data[8:9] != b"{"', 'data[8 : 8 + length].lstrip()[:1] != b"{"'),
+            cause="White space before the brace was accepted. The first byte of the header must be the brace.",
+            cure="Look at the first byte itself.", see="a result for a header that begins with a space"),
+        Mistake("zeros at the end", edit("data[8 : 8 + length].decode", 'data[8 : 8 + length].rstrip(b"\\0").decode'),
+            cause="Zero bytes at the end of the header were taken off. They are no white space in JSON.",
+            cure="Give the header to the parser as it is.", see="a result for a header that ends in a zero byte"),
+        Mistake("one byte too strict", edit("length > len(data) - 8", "length >= len(data) - 8"),
+            cause="A header that ends where the file ends was refused. A file without data is legal.",
+            cure="The header may use all that is left.", see="a good file without data refused"),
+        Mistake("one length too lax", edit("length > len(data) - 8", "length > len(data)"),
+            cause="The length was compared with the whole file. Eight bytes of it belong to the length itself.",
+            cure="Compare with what is left after the eight bytes.", see="a result for a header that is cut off"),
+        Mistake("what follows the JSON ignored",
+            edit('json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=unique)',
+                'json.JSONDecoder(object_pairs_hook=unique).raw_decode(data[8 : 8 + length].decode("utf-8"))[0]'),
+            cause="What follows the first object in the header was not looked at.",
+            cure="`json.loads` refuses what follows the object.", see="a result for two objects, or for an object and a zero byte"),
+        Mistake("a list in place of a pair", edit("return json.loads", "return [json.loads").edit("unique), 8 + length", "unique), 8 + length]"),
+            cause="You return a list; the header and the number are to be a tuple.",
+            cure="Separate the two by a comma, without brackets.", see="a list where a tuple is expected"),
+        Mistake("Python in place of JSON",
+            edit('json.loads(data[8 : 8 + length].decode("utf-8"), object_pairs_hook=unique)', 'eval(data[8 : 8 + length].decode("utf-8"))'),
+            cause="`eval` runs the header as Python. It can do anything, and it is not a parser of JSON.",
+            cure="Parse with `json.loads`.", see="a SyntaxError where a ValueError is expected"),
+        Mistake("a signed length", edit("<Q", "<q"),
+            cause="The length was read with a sign, so a large one is negative, and passes the comparison.",
+            cure="A u64 is the letter `Q`.", see="a header read from a file whose length is enormous"),
     ),
 )

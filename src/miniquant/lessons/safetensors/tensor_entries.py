@@ -2,18 +2,18 @@
 
 import math
 
-import numpy as np
-
 from ...lab import Exercise, Mistake, edit, omit
 
-ITEM = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}  # bytes of an element
+FLOATS = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1}
+ITEM = {**FLOATS, "I64": 8, "I32": 4, "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}  # bytes of an element
 
 
 def tensor_entries(tensors):
     """Plan the data of a file.
 
     tensors: {name: (dtype, shape)}, such as {"a": ("F32", (2, 3))}; ITEM[dtype] is the bytes of an element
-    ->   {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, in the same order, back to back from 0
+    ->   {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, the names in the same order; shape and
+         offsets are lists. The first tensor begins at 0, each other one where the one before it ends.
     """
     entries, at = {}, 0
     for name, (dtype, shape) in tensors.items():
@@ -24,9 +24,13 @@ def tensor_entries(tensors):
 
 
 def oracle(tensors):
-    """The sizes first, from numpy; the offsets as their running sum."""
-    sizes = [np.zeros(shape, f"V{ITEM[dtype]}").nbytes for dtype, shape in tensors.values()]
-    ends = np.cumsum([0, *sizes]).tolist()
+    """The sizes first, dim by dim; each offset as the sum of the sizes before it."""
+    sizes = []
+    for dtype, shape in tensors.values():
+        sizes.append(ITEM[dtype])
+        for dim in shape:
+            sizes[-1] *= dim
+    ends = [sum(sizes[:n]) for n in range(len(sizes) + 1)]
     found = {}
     for i, (name, (dtype, shape)) in enumerate(tensors.items()):
         found[name] = {"dtype": dtype, "shape": [*shape], "data_offsets": ends[i : i + 2]}
@@ -34,14 +38,19 @@ def oracle(tensors):
 
 
 def cases(random):
-    """One tensor, several, of several dtypes, a single number and an empty one, none; random ones."""
+    """One tensor, several, of every dtype, a single number and an empty one, none, huge ones; random ones."""
     made = [
         {"a": ("F32", (2, 3))},
         {"a": ("F32", (1,)), "b": ("F32", (2,))},
         {"half": ("F16", (3,)), "weights": ("F32", (2, 2))},
         {"z": ("U8", (5,)), "a": ("I64", (2,)), "bits": ("BOOL", (3,))},
         {"step": ("F32", ()), "none": ("F32", (0, 4)), "w": ("BF16", (4, 4))},
+        {"none": ("I64", (2, 0, 3)), "w": ("F32", (1,))},
+        {"step": ("F16", ()), "w": ("F32", (2,))},
         {},
+        {f"of {dtype}": (dtype, (3, 1, 2)) for dtype in ITEM},
+        {"four dims": ("F16", (4, 3, 2, 5)), "w": ("I8", (1,))},
+        {"huge": ("F32", (70000, 70000)), "after it": ("I8", (3,))},
     ]
     for _ in range(3):
         dtypes = random.choice(["F32", "F16", "I64", "U8"], 4).tolist()
@@ -59,41 +68,91 @@ def entries_by_key(function, case):
     return {name: dict(sorted(entry.items())) if isinstance(entry, dict) else entry for name, entry in found.items()}
 
 
+def traits(tensors):
+    """What is special about the tensors of a file."""
+    dtypes, shapes = [dtype for dtype, _ in tensors.values()], [shape for _, shape in tensors.values()]
+    return {
+        "a shape is empty": () in shapes,
+        "a dim is 0": any(0 in shape for shape in shapes),
+        "there is more than one tensor": len(tensors) > 1,
+        "there are more than two tensors": len(tensors) > 2,
+        "there is no tensor": not tensors,
+        "there is a tensor": bool(tensors),
+        "a shape has more than one dim": any(len(shape) > 1 for shape in shapes),
+        "a shape has more than two dims": any(len(shape) > 2 for shape in shapes),
+        "the dtypes are different": len(set(dtypes)) > 1,
+        "a dtype is not F32": any(dtype != "F32" for dtype in dtypes),
+        "an element has 8 bytes": any(ITEM[dtype] == 8 for dtype in dtypes),
+        "an element has fewer than 4 bytes": any(ITEM[dtype] < 4 for dtype in dtypes),
+        "the names are not in the order of the alphabet": list(tensors) != sorted(tensors),
+        "a tensor has more than 2**31 bytes": any(ITEM[d] * math.prod(s) >= 2**31 for d, s in tensors.values()),
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
+    ordered=True,
     goal="Plan a safetensors file: for every tensor its dtype, its shape, and where its bytes begin and end.",
-    reference=tensor_entries, oracle=oracle, cases=cases, minutes=6, difficulty="core", observe=entries_by_key,
+    reference=tensor_entries, oracle=oracle, cases=cases, minutes=7, difficulty="core", observe=entries_by_key,
     hints=(
         "Keep a position that starts at 0. A tensor takes the bytes of an element times the product of its shape, and the next one begins where it ends.",
-        "`end = at + ITEM[dtype] * math.prod(shape)`, then `[at, end]`, then `at = end`. `math.prod(())` is 1, so a single number needs no case of its own.",
+        "`math.prod` multiplies the dims of a shape. Of an empty shape it gives 1, so a single number needs no special case.",
     ),
-    why="offsets that count from the start of the data can be written before anyone knows how long the header is.",
+    why="offsets that count from the start of the data can be computed before the length of the header is known.",
     mistakes=(
         Mistake("absolute offsets", edit("{}, 0", "{}, 8"),
-            cause="The first tensor was put after the eight bytes of the length; offsets count from where the data begins.",
+            cause="The first tensor begins at 8. Offsets count from the start of the data, not of the file.",
             cure="Start at 0.", see="[8, 32] where [0, 24] is expected"),
         Mistake("a length in place of the end", edit("[at, end]", "[at, end - at]"),
-            cause="The second number is the length of the tensor, and it should be where the tensor ends.",
+            cause="The second number is the length of the tensor. It must be the offset at which the tensor ends.",
             cure="Write [begin, end].", see="the first tensor right, and all others with too small a second number"),
         Mistake("the last byte in place of the end", edit("[at, end]", "[at, end - 1]"),
-            cause="The second number is the place of the last byte; the end is one further, as in Python's slices.",
+            cause="The second number is the offset of the last byte. The end is one more, as in Python's slices.",
             cure="Leave out the - 1.", see="23 where 24 is expected"),
         Mistake("elements counted", edit("ITEM[dtype] * ", ""),
-            cause="These are numbers of elements, and offsets count bytes.",
+            cause="Your offsets count elements, and they must count bytes.",
             cure="Multiply by `ITEM[dtype]`.", see="6 where 24 is expected"),
         Mistake("four bytes for every dtype", edit("ITEM[dtype]", "4"),
             cause="Every element was given four bytes.",
             cure="Take the size from `ITEM`.", see="F32 right, all other dtypes wrong"),
         Mistake("every tensor at 0", omit("at = end"),
-            cause="The position does not move on, so all tensors lie on top of each other.",
-            cure="Set `at = end` after each.", see="every first offset 0"),
+            cause="Every tensor begins at 0, so all of them lie in the same bytes.",
+            cure="After each tensor, move the position to its end.", see="every first offset 0"),
         Mistake("aligned to eight bytes", edit("end = at", "at += -at % 8\n        end = at"),
             cause="A gap was left so that the next tensor begins at a multiple of eight; safetensors allows no gaps.",
             cure="Begin each tensor where the last one ended.", see="the second tensor at 8 where 4 is expected"),
         Mistake("the shape as a tuple", edit("list(shape)", "shape"),
-            cause="JSON has lists and no tuples; what you write and what you read back would differ.",
+            cause="JSON has lists and no tuples, so what you write and what you read back would differ.",
             cure="Write `list(shape)`.", see="(2, 3) where [2, 3] is expected"),
         Mistake("sorted by name", edit("tensors.items()", "sorted(tensors.items())"),
-            cause="The tensors were planned in the order of their names, and they are written in the order of the dict.",
+            cause="The tensors were planned in the order of their names. They are written in the order of the dict.",
             cure="Go through `tensors.items()` as it is.", see="another order of keys"),
+        Mistake("the dims added", edit("math.prod(shape)", "sum(shape)"),
+            cause="The dims were added. A tensor of shape (2, 3) has 2 · 3 elements.",
+            cure="Multiply the dims.", see="[0, 20] where [0, 24] is expected"),
+        Mistake("no bytes for a single number", edit("math.prod(shape)", "(math.prod(shape) if shape else 0)"),
+            cause="A tensor of shape () is a single number. It has one element, not none.",
+            cure="An empty product is 1.", see="[0, 0] where [0, 4] is expected"),
+        Mistake("an element for an empty tensor", edit("math.prod(shape)", "max(1, math.prod(shape))"),
+            cause="A tensor with a dim of 0 has no elements, and you gave it one.",
+            cure="Take the product as it is.", see="an empty tensor with 4 bytes"),
+        Mistake("only the first dim", edit("math.prod(shape)", "(*shape, 1)[0]"),
+            cause="Only the first dim was counted.",
+            cure="Multiply all dims.", see="[0, 8] where [0, 24] is expected"),
+        Mistake("the shape reversed", edit("list(shape)", "list(shape)[::-1]"),
+            cause="The dims were written in reverse. Safetensors has them in PyTorch's order.",
+            cure="Keep their order.", see="[3, 2] where [2, 3] is expected"),
+        Mistake("the offsets as a tuple", edit("[at, end]", "(at, end)"),
+            cause="The two offsets are to be a list; JSON has no tuples.",
+            cure="Use square brackets.", see="(0, 24) where [0, 24] is expected"),
+        Mistake("offsets that are no integers", edit("ITEM[dtype] * math.prod(shape)", "ITEM[dtype] * float(math.prod(shape))"),
+            cause="The offsets became floats.",
+            cure="Compute with integers.", see="24.0 where 24 is expected"),
+        Mistake("aligned to four bytes", edit("end = at", "at += -at % 4\n        end = at"),
+            cause="A gap was left so that the next tensor begins at a multiple of four; safetensors allows no gaps.",
+            cure="Begin each tensor where the one before it ends.", see="the second tensor at 8 where 6 is expected"),
+        Mistake("only the first tensor", edit("        at = end\n", "        at = end\n        return entries\n"),
+            cause="Only the first tensor is planned. A `return` inside the loop would end it at once.",
+            cure="Return after the loop.", see="one entry where several are expected"),
     ),
 )

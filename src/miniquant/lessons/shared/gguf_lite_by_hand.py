@@ -45,7 +45,7 @@ Q8, Q4 = "q8_per_channel", "q4_per_group_64"
 
 
 def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
-    """Builds the data, and measures its length.
+    """Builds one row of the data, and measures its length once for each row.
 
     >>> tensor_bytes_oracle(Q4, (3, 128)), tensor_bytes_oracle("f16", ())
     (204, 2)
@@ -55,10 +55,5 @@ def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
         for dim in dims:
             count *= dim
         return struct.calcsize(f"<{count}{letter}")
-    data = b""
-    for _ in range(dims[0]):
-        if scheme == Q8:
-            data += b"ss" + b"v" * dims[1]
-        else:
-            data += (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
-    return len(data)
+    row = b"ss" + b"v" * dims[1] if scheme == Q8 else (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
+    return sum(len(row) for _ in range(dims[0]))

@@ -29,15 +29,5 @@ def values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
     return {key: _as_float(result[key]) for key in result} if isinstance(result, dict) else _as_float(result)
 
 
-def values_but_zeros(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
-    """As ``values``, and a sum that is 0 may as well be left out.
-
-    >>> values_but_zeros(lambda: {"b": 1, "a": 0}, ())
-    {'b': 1.0}
-    """
-    result = values(function, case)
-    return {key: value for key, value in result.items() if value != 0} if isinstance(result, dict) else result
-
-
 def _as_float(value: Any) -> Any:
     return float(value) if isinstance(value, Real) and not isinstance(value, bool) else value

@@ -3,7 +3,7 @@
 import math
 
 from ...lab import Exercise, Mistake, edit, omit
-from ..shared import observed
+from ..shared import counts, observed
 from ..shared.gguf_lite_by_hand import Q4, Q8, tensor_bytes_oracle
 from . import predict_file_size as predict
 from .tensor_bytes import tensor_bytes
@@ -13,7 +13,9 @@ def bytes_by_dtype(shapes, schemes):
     """The bytes of the data section by dtype, the scales apart.
 
     shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of the names
-    -> dict with the keys "f32", "f16", "q8_per_channel", "q4_per_group_64" (values only) and "scales"; 0 where there are none
+    -> dict with five keys: "f32", "f16", "q8_per_channel", "q4_per_group_64" (values only) and "scales"
+
+    All five keys are always there; one that has no bytes is 0. A tensor that schemes does not name is stored as f32.
     """
     total = {"f32": 0, "f16": 0, "q8_per_channel": 0, "q4_per_group_64": 0, "scales": 0}
     for name, dims in shapes.items():
@@ -47,31 +49,32 @@ def cases(random):
         ({"a": (1, 128), "b": (3, 64)}, {"a": Q4, "b": Q4}),
         ({"scalar": (), "w": (1, 64)}, {"w": Q4}),
         ({"tok_emb": (4, 8), "pos_emb": (2, 8)}, {"tok_emb": Q8, "pos_emb": "f16"}),
+        ({"a": (2, 2), "b": (3,), "c": (5, 1)}, {"a": Q8, "b": "f32", "c": Q8}),
     ]
 
 
 EXERCISE = Exercise(
     goal="Sum the bytes of the data section by dtype, and count all the scales under a key of their own.",
     reference=bytes_by_dtype, oracle=oracle, cases=cases, minutes=8, difficulty="core",
-    observe=observed.values_but_zeros,
+    observe=observed.values, quantities=counts.of_tensors,
     hints=(
-        'Begin with a dict of five zeros, one for each scheme and one for `"scales"`, and go over `shapes.items()`.',
-        "A tensor's scales take `2 * out` bytes in `q8_per_channel` and `2 * out * (in // 64)` in `q4_per_group_64`; what is left of `tensor_bytes` are its values.",
+        "Begin with five zeros, and add each tensor's bytes in two places: its scales under one key, its values under another.",
+        "`tensor_bytes` gives both together; the number of scales times two bytes is what you move to `scales`.",
     ),
-    why="these five numbers are the second question of the assignment's README: where does most of the file go?",
+    why="these five numbers answer the second question of the assignment: where does most of the file go?",
     mistakes=(
         Mistake("no default scheme", edit('schemes.get(name, "f32")', "schemes[name]"),
-            cause="`schemes[name]` fails for a tensor that `schemes` does not name, and such a tensor is stored as f32.",
+            cause="A tensor that `schemes` does not name ends in a `KeyError`, and such a tensor is stored as f32.",
             cure='Use `schemes.get(name, "f32")`.', see="`KeyError` with the name of a tensor"),
         Mistake("scales counted, not their bytes",
             edit('total["scales"] += scales', 'total["scales"] += scales // 2'),
-            cause="The number of scales was added up.",
+            cause="What stands under `scales` is half of their bytes: it is how many there are.",
             cure="Each is a float16: multiply by two bytes.", see="half the expected number at key `'scales'`"),
         Mistake("scales left with their values", omit('total["scales"] += scales').edit(" - scales", ""),
-            cause="The scales were counted under the type of the values that they belong to.",
+            cause="The bytes of the scales stand under the type of the values that they belong to.",
             cure='Subtract them there, and add them under `"scales"`.', see="0 at key `'scales'`"),
         Mistake("scales counted twice", edit(" - scales", ""),
-            cause="The scales stand under `scales` and are still in the bytes of the values.",
+            cause="The scales are under `scales`, and they are also still in the bytes of the values.",
             cure="Subtract from `tensor_bytes` what you add under `scales`.",
             see="a sum that is larger than the data section"),
         Mistake("scales counted as f16", edit('total["scales"] += scales', 'total["f16"] += scales'),
@@ -84,10 +87,14 @@ EXERCISE = Exercise(
             cause="A tensor that `schemes` does not name is in the file too, as f32.",
             cure='Take `schemes.get(name, "f32")`.', see="0 at key `'f32'`"),
         Mistake("scales in float32", edit('total["scales"] += scales', 'total["scales"] += 2 * scales'),
-            cause="Each scale was counted with four bytes.",
+            cause="The scales take twice their bytes, as they would in float32.",
             cure="A scale is a float16: two bytes.", see="twice the expected number at key `'scales'`"),
+        Mistake("keys without bytes left out", edit("    return total", "    return {key: size for key, size in total.items() if size}"),
+            cause="A key whose sum is 0 was left out, and whoever reads `total[\"f16\"]` gets a KeyError.",
+            cure="Begin with all five keys at 0, and return all five.",
+            see="`the keys differ`, with fewer keys on your side"),
         Mistake("values counted instead of bytes", edit("tensor_bytes(scheme, dims) - scales", "math.prod(dims)"),
-            cause="One was added for each value, whatever its width.",
+            cause="The numbers are those of the values, whatever the width of one is.",
             cure="Multiply by the width: 4 bytes, 2, 1, and a half.", see="the right number for `q8_per_channel` only"),
         Mistake("bits instead of bytes", edit('total["scales"] += scales', 'total["scales"] += 8 * scales').edit(
                 "tensor_bytes(scheme, dims) - scales", "8 * (tensor_bytes(scheme, dims) - scales)"

@@ -1,5 +1,7 @@
 """The bytes that are not data: header, metadata, descriptors."""
 
+import json
+import math
 import struct
 
 from ...lab import Exercise, Mistake, edit
@@ -8,7 +10,9 @@ from ...lab import Exercise, Mistake, edit
 def overhead_bytes(shapes, metadata):
     """The bytes of header, metadata and descriptors.
 
-    shapes: dict, name -> dims; metadata: dict, key -> value, both strings   ->   int
+    shapes: dict, name -> dims, of all tensors; metadata: dict, key -> value, both strings   ->   int
+
+    An empty dict of metadata takes 0 bytes. A letter that is not ASCII takes more than one byte.
     """
     text = "\n".join(f"{key}={value}" for key, value in metadata.items())
     header = 4 + 4 + 4 + 4
@@ -41,32 +45,67 @@ def cases(random):
         ({"w": (2, 3)}, {}),
         ({"bias": (5,)}, {}),
         ({"scalar": ()}, {}),
+        ({"empty": (0, 4)}, {}),
         ({}, {"k": "v"}),
         ({}, {"dims_order": "out,in", "group_size": "64"}),
         ({"größe": (2, 2)}, {}),
         ({}, {"author": "Zoë and Noël"}),
+        ({}, {"größe": "1", "empty": ""}),
+        ({"conv 🙂": (2, 3, 4, 5)}, {"a": "b=c"}),
         ({name: (int(random.integers(1, 9)), 64) for name in names}, {"a": "1", "b": "2", "c": "3"}),
+        ({"a": (2, 3), "b": (3,)}, {}),
+        ({"w": (2, 3), "s": (), "cube": (2, 3, 4)}, {"author": "me "}),
+        ({"é": ()}, {"k": "v", "é": "€"}),
+        ({"tok": (7, 2), "pos": (5, 2), "ln": (2,)}, {"x": "12", "y": ""}),
     ]
+
+
+def quantities(shapes, metadata):
+    """What the bytes are counted from."""
+    lines = [f"{key}={value}" for key, value in metadata.items()]
+    name_bytes = sum(len(name.encode()) for name in shapes)
+    meta_bytes = len("\n".join(lines).encode())
+    return {
+        "the number of tensors": len(shapes),
+        "the number of dims": sum(map(len, shapes.values())),
+        "the number of lines of metadata": len(lines),
+        "the bytes of the names": name_bytes,
+        "the bytes of the metadata": meta_bytes,
+        "the bytes that letters of a name take beyond one": name_bytes - sum(map(len, shapes)),
+        "the bytes that letters of the metadata take beyond one": meta_bytes - len("\n".join(lines)),
+        "the bytes of the keys of the metadata": sum(len(key.encode()) for key in metadata),
+        "the bytes of the values of the metadata": sum(len(value.encode()) for value in metadata.values()),
+        "the bytes of the metadata as Python shows the dict": len(str(metadata).encode()),
+        "the bytes of the metadata as JSON": len(json.dumps(metadata).encode()) if metadata else 0,
+        "the number of values": sum(map(math.prod, shapes.values())),
+        "the sum of all dims": sum(map(sum, shapes.values())),
+        "there is no metadata": not metadata,
+        "there is more than one line of metadata": len(lines) > 1,
+        "there is no tensor": not shapes,
+        "there is a tensor": bool(shapes),
+        "there is more than one tensor": len(shapes) > 1,
+    }
 
 
 EXERCISE = Exercise(
     goal="Return the bytes of header, metadata and descriptors together, from the names, the dims and the metadata.",
     reference=overhead_bytes, oracle=oracle, cases=cases, minutes=12, difficulty="core",
+    quantities=quantities,
     hints=(
-        "The header is four u32; the metadata is `key=value` lines *joined* by newlines; count bytes of UTF-8, not characters.",
-        'A descriptor is `2 + len(name.encode("utf-8")) + 1 + 4 * len(dims) + 1 + 8` bytes: name_len, name, n_dims, dims, dtype, offset.',
+        "Go through the table of fields from top to bottom and add the width of each; only three of them depend on the tensors and the metadata.",
+        'The length of `text.encode("utf-8")` is a number of bytes; `"\\n".join(...)` puts newlines between lines, and none after the last.',
     ),
     why="everything before the data is bookkeeping, and you can now say what it costs: next to nothing.",
     mistakes=(
         Mistake("a header of 12 bytes", edit("4 + 4 + 4 + 4", "4 + 4 + 4"),
-            cause="One of the four numbers of the header is missing, often metadata_len.",
+            cause="Four bytes are missing in every file, as if the header had three numbers and not four.",
             cure="Count magic, version, n_tensors and metadata_len: four times four bytes.",
             see="`12` where nothing but a header is expected to take 16"),
         Mistake("counts of 8 bytes", edit("4 + 4 + 4 + 4", "4 + 4 + 8 + 8"),
-            cause="Real GGUF stores its two counts as u64, and its header has 24 bytes; this format has four u32.",
+            cause="Eight bytes too many are in every file: 24 in place of 16, as in real GGUF, whose two counts are u64; this format has four u32.",
             cure="Count four times four bytes.", see="`24` where nothing but a header is expected to take 16"),
         Mistake("a newline after every line", edit('"\\n".join(f"{key}={value}"', '"".join(f"{key}={value}\\n"'),
-            cause="The lines of the metadata are joined by newlines, so the last one has none behind it.",
+            cause="The lines of the metadata are joined by newlines, so there is none after the last line.",
             cure="Count one newline fewer than lines, and none if there are no lines.",
             see="one byte too many as soon as there is metadata"),
         Mistake("no newlines", edit('"\\n".join', '"".join'),
@@ -80,14 +119,20 @@ EXERCISE = Exercise(
             cure="Encode the text before you take its length.", see="one byte too few for the author called `Noël`"),
         Mistake("characters instead of bytes",
             edit('len(name.encode("utf-8"))', "len(name)").edit('len(text.encode("utf-8"))', "len(text)"),
-            cause="Names and metadata were counted in characters, but one letter may take several bytes of UTF-8.",
+            cause="Letters outside ASCII count one byte each, in names and metadata; one letter may take several bytes of UTF-8.",
             cure='Take the length after `.encode("utf-8")`, for both.',
             see="too few bytes wherever a letter is not ASCII"),
+        Mistake("a scalar has one dim", edit("4 * len(dims)", "4 * max(1, len(dims))"),
+            cause="A scalar has no dims, so no dims of it are stored.",
+            cure="Count four bytes for each dim that the tensor has; it may have none.", see="four bytes too many for a scalar"),
+        Mistake("values in bytes, keys in characters", edit('len(text.encode("utf-8"))', 'sum(len(str(v).encode("utf-8")) + len(k) + 1 for k, v in metadata.items()) + max(0, len(metadata) - 1)'),
+            cause="Letters outside ASCII count one byte each in the keys of the metadata, and a key may have letters of two bytes.",
+            cure="Encode the whole text, and take its length.", see="too few bytes for the key called `größe`"),
         Mistake("name_len forgotten", edit("2 + len(name", "len(name"),
-            cause="In front of every name stand two bytes that say how long it is.",
+            cause="Two bytes are missing for each tensor, as many as the length before its name takes.",
             cure="Add 2 for each tensor.", see="two bytes too few for each tensor"),
         Mistake("one byte short for each tensor", edit("+ 1 + 8", "+ 8"),
-            cause="One of the two fields of one byte is missing, n_dims or dtype, or name_len was counted as one byte.",
+            cause="One byte is missing for each tensor: n_dims and dtype take one byte each, and name_len two.",
             cure="Count 2 for name_len, 1 for n_dims and 1 for dtype.", see="one byte too few for each tensor"),
         Mistake("dims forgotten", edit(" + 4 * len(dims)", ""),
             cause="The dims of a tensor are stored in its descriptor, four bytes each.",
@@ -100,16 +145,16 @@ EXERCISE = Exercise(
             cause="Between key and value stands a `=`, and it is a byte of the file.",
             cure='Count the bytes of `f"{key}={value}"`.', see="one byte too few for each line of metadata"),
         Mistake("offset forgotten", edit("+ 1 + 8", "+ 1"),
-            cause="Every descriptor ends with an offset of eight bytes.",
+            cause="Eight bytes are missing for each tensor, as many as the offset at the end of a descriptor takes.",
             cure="Add 8 for each tensor.", see="eight bytes too few for each tensor"),
         Mistake("offset of 4 bytes", edit("+ 1 + 8", "+ 1 + 4"),
-            cause="The offset is a u64: with a u32, no file could be longer than 4 GiB.",
+            cause="Four bytes are missing for each tensor. The offset, for one, is a u64: with a u32, no data section could be larger than 4 GiB.",
             cure="Count 8 bytes for it.", see="four bytes too few for each tensor"),
         Mistake("dtype of 4 bytes", edit("+ 1 + 8", "+ 4 + 8"),
-            cause="Real GGUF stores the type as u32; here it is one byte.",
+            cause="Three bytes too many are there for each tensor, as if dtype took four, as in real GGUF; here it is one byte.",
             cure="Count 1 byte for it.", see="three bytes too many for each tensor"),
         Mistake("dims of 8 bytes", edit("4 * len(dims)", "8 * len(dims)"),
-            cause="Real GGUF stores dims as u64; here each takes four bytes.",
+            cause="Each dim takes four bytes too many: eight, as in real GGUF; here each takes four.",
             cure="Count `4 * len(dims)`.", see="four bytes too many for each dim"),
         Mistake("always two dims", edit("4 * len(dims)", "4 * 2"),
             cause="A bias has one dim and a scalar has none.",

@@ -7,7 +7,8 @@ from ..shared import observed
 def parameter_shapes(config):
     """The dims of every tensor of a MiniGPT.
 
-    config: dict with vocab_size, context, d_model, n_layers, d_mlp   ->   dict, name -> tuple of dims, in any order
+    config: dict with vocab_size, context, d_model, n_layers, d_mlp, and perhaps other keys, which do not matter here
+    -> dict, name -> tuple of dims, in any order; a linear layer's weight is (out, in)
     """
     d, d_mlp = config["d_model"], config["d_mlp"]
     shapes = {"tok_emb.weight": (config["vocab_size"], d), "pos_emb.weight": (config["context"], d)}
@@ -25,13 +26,13 @@ def parameter_shapes(config):
 
 
 def oracle(config):
-    """Asks a real model that has no memory behind its weights."""
+    """Asks a real model whose weights have no memory."""
     import torch
 
     from ...models.minigpt import MiniGPT, MiniGPTConfig
 
     with torch.device("meta"):
-        model = MiniGPT(MiniGPTConfig(**config, n_heads=1))
+        model = MiniGPT(MiniGPTConfig(**{**config, "n_heads": 1}))
     return {name: tuple(w.shape) for name, w in model.state_dict().items()}
 
 
@@ -40,27 +41,34 @@ def _config(vocab_size, context, d_model, n_layers, d_mlp):
 
 
 def cases(random):
-    """No layer, one, two, then a random config of three."""
+    """No layer, one, two, twelve with other keys and another order of them, then a random config of three."""
     drawn = [int(n) for n in random.integers(2, 50, 5)]
     drawn[3] = 3  # layers
-    return [(_config(10, 7, 2, 0, 3),), (_config(10, 7, 2, 1, 3),), (_config(11, 5, 4, 2, 9),), (_config(*drawn),)]
+    others = {"n_heads": 2, "layer_norm_epsilon": 1e-5}
+    return [
+        (_config(10, 7, 2, 0, 3),),
+        (_config(10, 7, 2, 1, 3),),
+        (_config(11, 5, 4, 2, 9),),
+        ({**others, **dict(reversed(_config(6, 3, 8, 12, 5).items()))},),
+        (_config(*drawn),),
+    ]
 
 
 EXERCISE = Exercise(
     goal="Return the dims of every tensor of a MiniGPT by name, from the five numbers of its config.",
     reference=parameter_shapes, oracle=oracle, cases=cases, minutes=10, difficulty="core", observe=observed.values,
     hints=(
-        "Write down one layer first: two norms with weight and bias, four linears of weight (out, in) and bias (out,).",
-        "`attn.qkv` gives out three vectors at once, so its weight is (3 * d_model, d_model); the head is `tok_emb` itself and is not stored again.",
+        "Write one layer on paper first: two norms with a weight and a bias each, four linears with a weight and a bias each.",
+        "An f-string such as `f\"layers.{i}.ln1\"` makes the names; a dict of the four linears and their dims saves you most of the lines.",
     ),
     why="a few numbers decide a model's size, and you can now weigh one that nobody has trained yet.",
     mistakes=(
         Mistake("a number instead of a tuple",
             edit('.weight"] = (d,)', '.weight"] = (d)').edit('.bias"] = (d,)', '.bias"] = (d)'),
-            cause="`(d)` is `d` in brackets; it is the comma that makes a tuple.",
+            cause="A number stands where a tuple of one is expected. `(d)` is `d` in brackets; it is the comma that makes a tuple.",
             cure="Write `(d,)` for one dim.", see="`the type differs`, with `int` on your side"),
         Mistake("always four layers", edit('range(config["n_layers"])', "range(4)"),
-            cause="The number of layers was typed in, and another config has another number.",
+            cause="There are four layers whatever the config says, and another config has another number.",
             cure='Use `range(config["n_layers"])`.', see="`the keys differ`, whatever the number of layers"),
         Mistake("the head stored as well",
             edit("    return shapes", '    shapes["head.weight"] = (config["vocab_size"], d)\n    return shapes'),
@@ -81,7 +89,7 @@ EXERCISE = Exercise(
             cause="After the last layer there is one more LayerNorm, `ln_f`.",
             cure="Add `ln_f.weight` and `ln_f.bias`.", see="two names too few, whatever the number of layers"),
         Mistake("four times d_model assumed", edit('config["d_mlp"]', '4 * config["d_model"]'),
-            cause="The width of the MLP was taken to be four times d_model, but it has a number of its own.",
+            cause="The width of the MLP is four times d_model in the result, but it has a number of its own.",
             cure='Use `config["d_mlp"]`.',
             see="wrong dims for `mlp.fc1` and `mlp.fc2`, and the right ones for everything else"),
         Mistake("layers counted from 1", edit('range(config["n_layers"])', 'range(1, config["n_layers"] + 1)'),

@@ -3,6 +3,7 @@
 import math
 
 from ...lab import Exercise, Mistake, body, edit
+from ..shared import counts
 from ..shared.gguf_lite_by_hand import Q4, Q8
 from ..shared.gguf_lite_by_hand import tensor_bytes_oracle as oracle
 
@@ -10,7 +11,10 @@ from ..shared.gguf_lite_by_hand import tensor_bytes_oracle as oracle
 def tensor_bytes(scheme, dims):
     """The bytes of a tensor in the data section, its scales included.
 
-    scheme: "f32", "f16", "q8_per_channel" or "q4_per_group_64"; dims: tuple, (out, in) for the last two   ->   int
+    scheme: "f32", "f16", "q8_per_channel" or "q4_per_group_64"; dims: tuple of integers   ->   int
+
+    f32 and f16 take any dims, also () for a scalar and dims that are 0. The other two take (out, in); for
+    q4_per_group_64, in is a multiple of 64.
     """
     values = math.prod(dims)
     if scheme == "f32":
@@ -23,7 +27,7 @@ def tensor_bytes(scheme, dims):
 
 
 def cases(random):
-    """One tensor of each scheme, a scalar, then random dims."""
+    """One tensor of each scheme, scalars, random dims, three dims, none, then the embedding of a large model."""
     out, groups = (int(n) for n in random.integers(3, 9, 2))
     return [
         ("f32", (3,)),
@@ -36,15 +40,30 @@ def cases(random):
         ("f32", (out, groups)),
         (Q4, (out, 64 * groups)),
         (Q8, (out, 64 * groups)),
+        ("f16", (2, 3, 4)),
+        ("f16", ()),
+        ("f32", (0, 5)),
+        (Q4, (0, 64)),
+        ("f32", (600_000, 4096)),
+        (Q4, (600_000, 4096)),
+        (Q4, (2, 64)),
+        (Q4, (5, 192)),
+        (Q8, (1, 7)),
+        (Q8, (4, 128)),
+        ("f16", (7,)),
+        ("f32", (2, 1, 2, 3)),
+        ("f16", (3, 0)),
+        (Q8, (0, 3)),
     ]
 
 
 EXERCISE = Exercise(
     goal="Return how many bytes a tensor takes in the data section, from its scheme and its dims alone.",
     reference=tensor_bytes, oracle=oracle, cases=cases, minutes=8, difficulty="core",
+    quantities=counts.of_tensor,
     hints=(
-        "`math.prod(dims)` counts the values; it is 1 for a scalar, whose dims are `()`.",
-        "A quantized tensor is `2 * (number of scales)` plus its values: `out` scales and a byte a value for `q8_per_channel`, `out * (in // 64)` scales and half a byte a value for `q4_per_group_64`.",
+        "Count two things apart from each other: the values, and the scales. Then multiply each by its own width in bytes.",
+        "`math.prod` multiplies the numbers of a tuple, and gives 1 for an empty one; `//` keeps a number of bytes an int.",
     ),
     why="the reader needs this number to find the end of a tensor, and you need it to know a file's size in advance.",
     mistakes=(
@@ -52,7 +71,7 @@ EXERCISE = Exercise(
             .edit("return 2 * values", "return 16 * values")
             .edit("2 * dims[0] + values", "16 * dims[0] + 8 * values")
             .edit("2 * dims[0] * (dims[1] // 64) + values // 2", "16 * dims[0] * (dims[1] // 64) + 4 * values"),
-            cause="The number of bits was returned.",
+            cause="The result is eight times too large: it is the number of bits.",
             cure="Divide by 8: a file's size is counted in bytes.", see="an answer that is eight times too large"),
         Mistake("scales forgotten",
             edit("2 * dims[0] + values", "values").edit("2 * dims[0] * (dims[1] // 64) + ", ""),
@@ -61,7 +80,7 @@ EXERCISE = Exercise(
             see="an answer that is a few bytes short for the two quantized types"),
         Mistake("scales in float32",
             edit("2 * dims[0] + values", "4 * dims[0] + values").edit("2 * dims[0] * (", "4 * dims[0] * ("),
-            cause="Each scale was counted with four bytes.",
+            cause="The scales take twice their bytes, as they would in float32.",
             cure="The format stores scales as float16: two bytes each.",
             see="an answer that is a few bytes too large for the two quantized types"),
         Mistake("one scale a column",
@@ -72,35 +91,35 @@ EXERCISE = Exercise(
         Mistake("one scale a row in Q4", edit("2 * dims[0] * (dims[1] // 64)", "2 * dims[0]"),
             cause="In `q4_per_group_64` a row has one scale for each group of 64, not one for the whole row.",
             cure="Count `out * (in // 64)` scales.",
-            see="the right answer for rows of 64, and too few bytes for longer ones"),
+            see="the right answer for rows of 64, and too few bytes for wider ones"),
         Mistake("one scale for the whole tensor",
             edit("2 * dims[0] + values", "2 + values").edit("2 * dims[0] * (dims[1] // 64)", "2"),
-            cause="Only one scale was counted.",
+            cause="Only one scale is in the result, for the whole tensor.",
             cure="Count one a row for `q8_per_channel`, one a group for `q4_per_group_64`.",
             see="an answer that is short by two bytes for each further row"),
         Mistake("a byte for every 4-bit value", edit("values // 2", "values"),
-            cause="The 4-bit values were counted before packing.",
+            cause="Every 4-bit value takes a whole byte in the result.",
             cure="Two of them share a byte: halve their number.",
             see="almost twice the expected answer for `q4_per_group_64`"),
         Mistake("half a byte for every 8-bit value", edit("2 * dims[0] + values", "2 * dims[0] + values // 2"),
-            cause="Both quantized types were treated as packed, but an 8-bit value fills its byte.",
+            cause="The 8-bit values take half a byte each in the result, but an 8-bit value fills its byte.",
             cure="Divide by two for `q4_per_group_64` only.",
             see="about half the expected answer for `q8_per_channel`"),
         Mistake("a scalar takes nothing", edit("math.prod(dims)", "math.prod(dims) if dims else 0"),
-            cause="Empty dims were read as no values, but a tensor without dims is a scalar: one value.",
-            cure="Leave it to `math.prod(())`, which is 1.", see="`0` where the dims are `()`"),
+            cause="Empty dims give 0, but a tensor without dims is a scalar: one value.",
+            cure="Use `math.prod(dims)`: it is 1 where dims are `()`.", see="`0` where the dims are `()`"),
         Mistake("a float for a number of bytes", edit("values // 2", "values / 2"),
-            cause="`/ 2` and `* 0.5` make a float, even of a number that divides evenly.",
+            cause="The number of bytes is a float. A division with `/` makes one, even of a number that divides evenly.",
             cure="Use `// 2`: a number of bytes is an int, and `seek` and `range` insist on that.",
             see="`34.0 (float)` where `34 (int)` is expected"),
         Mistake("two dims assumed", edit("math.prod(dims)", "dims[0] * dims[1]"),
-            cause="`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
+            cause="The function asks for a second dim, but a bias has one dim, and a scalar has none.",
             cure="Use `math.prod(dims)` for any number of dims.", see="`IndexError: tuple index out of range`"),
         Mistake("dims added", edit("math.prod(dims)", "sum(dims)"),
             cause="A matrix of 2 by 3 holds 6 values, not 5.",
             cure="Multiply: `math.prod(dims)`.", see="an answer that is far too small for matrices"),
-        Mistake("groups of 32", edit("// 64", "// 32"),
-            cause="Real GGUF's blocks have 32 weights; a group here has 64.",
+        Mistake("twice the scales in Q4", edit("// 64", "// 32"),
+            cause="The scales of a Q4 tensor take twice their bytes, as with groups of 32; a group here has 64 weights and a scale 2 bytes.",
             cure="Count `out * (in // 64)` scales.", see="two bytes too many for each group"),
         Mistake("rounded up to 32", body("""
                 bits = {"f32": 32, "f16": 16, "q8_per_channel": 8, "q4_per_group_64": 4}[scheme]

@@ -6,5 +6,5 @@ EXERCISES = (
     "beyond_limit",
     "layer_outputs",
     "layer_errors",
-    "late_rounding_error",
+    "name_the_bug",
 )

@@ -1,16 +1,18 @@
 """The error of every layer's output."""
 
 from ...lab import Exercise, Mistake, body, edit
+from ...lab.spec import Finding
 from .layer_outputs import layer_outputs
 from .max_abs_error import oracle as worst_by_hand
 from .tensor_errors import tensor_errors
-from .toys import TOYS, settled, tokens_of, toy, toy_outputs
+from .toys import HALVED, TOYS, settled, tokens_of, toy, toy_outputs
 
 
 def layer_errors(expected, found, tokens):
-    """The largest absolute error of every layer's output.
+    """The largest absolute error of every module's output, and of the logits.
 
-    expected, found: two models of one architecture; tokens: (batch, time) int64   ->   dict, name -> float
+    expected, found: two models of one architecture; tokens: (batch, time) int64
+    -> dict, name -> float, in the order of computation; the logits come last, under the name "logits"
     """
     return tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
 
@@ -23,39 +25,76 @@ def oracle(expected, found, tokens):
 
 def cases(random):
     """A toy against itself and against each changed one, then two toys on random tokens."""
-    first, second, *changed = TOYS
+    first, second, *changed, _, halved = TOYS
     made = [(first, name, tokens_of([1, 2])) for name in (first, *changed)]
-    return [*made, (first, second, tokens_of(*random.integers(0, 4, (2, 2)).tolist()))]
+    made += [(first, second, tokens_of([1, 0], [3, 2])), (first, changed[0], tokens_of([0, 2], [2, 1]))]
+    made += [(second, first, tokens_of([3, 1, 2])), (first, changed[1], tokens_of([2], [0], [1]))]
+    made += [(HALVED, halved, tokens_of([1, 2]))]
+    longer = [(first, name, tokens_of([1, 2], [3, 0])) for name in changed]
+    return [*made, *longer, (first, second, tokens_of(*random.integers(0, 4, (2, 2)).tolist()))]
 
 
 def _with_models(function, case):
-    return settled(function(toy(case[0]), toy(case[1]), case[2]))
+    """Build both models; look at what the function left on them, then at the errors."""
+    models = [toy(case[0]).train(), toy(case[1])]
+    errors = function(*models, case[2])
+    if any(m._forward_hooks or m._forward_pre_hooks for model in models for m in model.modules()):
+        raise Finding("after your function has ended, its hooks are still on a model", "hooks that nobody removed")
+    if [model.training for model in models] != [True, False]:
+        raise Finding("your function changed the mode of a model", "another mode than before")
+    return settled(errors)
+
+
+def quantities(expected, found, tokens):
+    """The outputs that are compared."""
+    one, two = (toy_outputs(toy(name), tokens) for name in (expected, found))
+    return {
+        "the output of `expected`": one,
+        "the output of `found`": two,
+        "an output has NaN": "NaN" in found,
+        "there is more than one row in `tokens`": len(tokens) > 1,
+        "there is more than one token": tokens.numel() > 1,
+        "the two models are the same": expected == found,
+    }
 
 
 EXERCISE = Exercise(
     goal="Run two models on the same tokens and return the largest absolute error of every layer's output, by name.",
-    reference=layer_errors, oracle=oracle, cases=cases, minutes=5, difficulty="core", observe=_with_models,
+    reference=layer_errors, oracle=oracle, cases=cases, minutes=3, difficulty="core", ordered=True, observe=_with_models,
+    quantities=quantities,
     hints=(
-        "You have both halves already: `layer_outputs` for each model, and `tensor_errors` for two dicts; their checks come first.",
-        "If an error comes out as a tensor instead of a float, your `max_abs_error` needs `np.asarray` on both sides.",
+        "You have built both halves of this already; make sure that their checks pass first.",
+        "`layer_outputs` gives one dict for each model, and `tensor_errors` compares two dicts.",
     ),
-    why="the first layer beyond the limit is where the damage begins, and every layer after it only passes it on.",
+    why="the first layer whose error is not 0 is the place where the damage begins.",
     mistakes=(
         Mistake("the logits only", body("""
                 errors = tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
                 return {"logits": errors["logits"]}
             """),
-            cause="Only the last output was compared, so the result cannot say where an error began.",
+            cause="Only the logits are there, so the result cannot say where an error begins.",
             cure="Compare every output that `layer_outputs` gives you.",
             see="`the keys differ`, with `logits` alone on your side"),
+        Mistake("no logits", body("""
+                errors = tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
+                return {name: error for name, error in errors.items() if name != "logits"}
+            """),
+            cause="The logits, which the model returns, are missing.",
+            cure="Keep every name that `layer_outputs` gives you.", see="`the keys differ`, with `logits` missing"),
+        Mistake("no absolute value", body("""
+                a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
+                return {name: float((a[name] - b[name]).double().max()) for name in a}
+            """),
+            cause="The errors are the largest signed differences, and a negative one is never that, however far it is from 0.",
+            cure="Call your `tensor_errors`, which takes the absolute value.", see="negative numbers, or errors that are too small"),
         Mistake("one model twice", edit("layer_outputs(found, tokens)", "layer_outputs(expected, tokens)"),
-            cause="Both passes ran the same model, and a model always agrees with itself.",
+            cause="Every error is 0, as if one model were compared with itself.",
             cure="Give the second pass `found`.", see="zeros everywhere, even where a weight was changed"),
         Mistake("one number for the whole model", edit(
                 "tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))",
                 "max(tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens)).values())",
             ),
-            cause="The largest error of all layers was returned, and it cannot say where the damage begins.",
+            cause="The result is the largest error of all layers, and it cannot say where the damage begins.",
             cure="Return a dict with one error for each layer.", see="`the type differs`, with a number on your side"),
         Mistake("tensors instead of floats", body("""
                 a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
@@ -68,7 +107,7 @@ EXERCISE = Exercise(
                 "tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))",
                 "dict(sorted(tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens)).items()))",
             ),
-            cause="The names went through `sorted` or a set, and the order of computation is lost.",
+            cause="The names are in alphabetical order, and the order of computation is lost.",
             cure="Go over the dict that `layer_outputs` returns, in `tensor_errors` too; its order is that of the computation.",
             see="`the order of the keys differs`"),
         Mistake("layers without an error left out", body("""
@@ -81,13 +120,13 @@ EXERCISE = Exercise(
                 a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
                 return {name: float((a[name] - b[name]).double().abs().mean()) for name in a}
             """),
-            cause="A mean spreads one bad activation over all the good ones.",
+            cause="The errors are means, and a mean spreads one bad activation over all the good ones.",
             cure="Use the maximum, as in `max_abs_error`.", see="errors that are too small by a simple factor"),
         Mistake("NaN ignored", body("""
                 a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
                 return {name: float((a[name] - b[name]).double().abs().nan_to_num(0.0).max()) for name in a}
             """),
-            cause="`np.nanmax`, or a comparison that NaN fails, stepped over the broken layer.",
+            cause="A layer whose output has NaN has a number as its error.",
             cure="Let `.max()` hand the NaN on.", see="a number where `nan` is expected"),
     ),
 )

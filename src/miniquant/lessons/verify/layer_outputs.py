@@ -2,17 +2,18 @@
 
 from ...lab import Exercise, Mistake, edit
 from ...lab.spec import Finding
-from .toys import TOYS, settled, tokens_of, toy
+from .toys import HALVED, TOYS, VOCABULARY, settled, tokens_of, toy, toy_inputs
 from .toys import toy_outputs as oracle
 
 
 def layer_outputs(model, tokens):
     """The output of every module during one forward pass, in the order of computation.
 
-    model: any nn.Module; tokens: (batch, time) int64
-    -> dict, module name -> tensor (a detached copy), then "logits" -> what model(tokens) returns
+    model: an nn.Module whose modules all return a tensor; tokens: (batch, time) int64
+    -> dict, module name -> tensor (a detached copy), then "logits" -> what model(tokens) returns, detached
 
-    The model itself, whose name is empty, is left out. No hook stays on the model.
+    The model itself, whose name is empty, is left out. The model runs once and is then as it was: none of your hooks
+    stays on it, even if the pass raises an error (which you let through); hooks of others stay; its mode does not change.
     """
     outputs = {}
 
@@ -32,67 +33,143 @@ def layer_outputs(model, tokens):
 
 
 def cases(random):
-    """One token, two, another toy, then a batch."""
+    """One token, two, other toys, a model in training mode, one whose pass raises an error, then a batch."""
     first, second, *_ = TOYS
     return [
         (first, tokens_of([0])),
         (first, tokens_of([1, 2])),
         (second, tokens_of([3, 0])),
+        (HALVED, tokens_of([1, 3])),
+        (f"{second}, in training mode, with a hook of somebody else", tokens_of([2, 1])),
+        (first, tokens_of([1, VOCABULARY])),  # no such token: the pass raises an IndexError
         (second, tokens_of(*random.integers(0, 4, (2, 3)).tolist())),
+        (first, tokens_of([2, 1, 0], [1, 3, 3])),
     ]
 
 
 def _with_model(function, case):
-    """Build the model that the case describes; look at what the function left behind, then at the outputs."""
-    model = toy(case[0])
-    outputs = function(model, case[1])
-    if any(module._forward_hooks or module._forward_pre_hooks for module in model.modules()):
-        raise Finding("after your function has returned, its hooks are still on the model", "hooks that nobody removed")
+    """Build the model that the case describes; look at what the function left on it, then at the outputs."""
+    import torch
+
+    description, _, more = case[0].partition(", in training mode")
+    model, passes = toy(description).train(bool(more)), []
+    others = [model.register_forward_pre_hook(lambda *_: passes.append(model.training))]  # counts, and must stay
+    others += [module.register_forward_hook(lambda *_: None) for module in model.block.children()]  # must stay, too
+    ours, before = {handle.id for handle in others}, [weight.requires_grad for weight in model.parameters()]
+    try:
+        outputs = function(model, case[1])
+    finally:
+        hooks = {h for m in model.modules() for h in (*m._forward_hooks, *m._forward_pre_hooks)}
+        gradients = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+        if hooks - ours:
+            raise Finding("after your function has ended, its hooks are still on the model", "hooks that nobody removed")
+    if hooks != ours:
+        raise Finding("a hook of somebody else is gone from the model", f"{len(hooks)} of {len(ours)} hooks of others")
+    if [weight.requires_grad for weight in model.parameters()] != before:
+        raise Finding("your function changed which parameters of the model track gradients", "another `requires_grad`")
+    if any(m.forward != type(m).forward.__get__(m) for m in model.modules()):
+        raise Finding("your function replaced `forward` of a module, and left it so", "a module with another `forward`")
+    if model.training != bool(more) or any(m.training != bool(more) for m in model.modules()):
+        mode = "training" if more else "evaluation"
+        raise Finding(f"the model was in {mode} mode, and your function changed that", "the other mode")
+    if passes and passes[0] != bool(more):
+        mode = "evaluation" if more else "training"
+        raise Finding(f"the model ran in {mode} mode; your function changed that for the pass", f"a pass in {mode} mode")
+    if not gradients:
+        raise Finding("gradients are switched off after your function has ended", "torch.is_grad_enabled() is False")
+    if len(passes) > 1:
+        raise Finding(f"the model ran {len(passes)} times; one pass fills all hooks", f"{len(passes)} passes")
     if isinstance(outputs, dict) and any(getattr(w, "requires_grad", False) for w in outputs.values()):
         raise Finding("some of the tensors that you return still track gradients", "tensors with requires_grad=True")
     return settled(outputs)
 
 
+def quantities(model, tokens):
+    """What goes into the modules, and parts of what comes out."""
+    description = model.partition(", in training mode")[0]
+    outputs = oracle(toy(description), tokens)
+    return {
+        "what goes into the module": toy_inputs(description, tokens),
+        "the output for the first row of `tokens` alone": {name: x[:1] for name, x in outputs.items()},
+        "the output for the last row of `tokens` alone": {name: x[-1:] for name, x in outputs.items()},
+        "the output for the last token alone": {name: x[:, -1] for name, x in outputs.items()},
+        "the output, rounded to float16": {name: x.half().float() for name, x in outputs.items()},
+        "there is more than one row in `tokens`": len(tokens) > 1,
+        "there is one token": tokens.numel() == 1,
+        "the model is in training mode": "training mode" in model,
+    }
+
+
 EXERCISE = Exercise(
     goal="Capture the output of every module during one forward pass with forward hooks, and leave no hook behind.",
-    reference=layer_outputs, oracle=oracle, cases=cases, minutes=12, difficulty="core", observe=_with_model,
+    reference=layer_outputs, oracle=oracle, cases=cases, minutes=12, difficulty="core", ordered=True, observe=_with_model,
+    quantities=quantities,
     hints=(
-        "`module.register_forward_hook(hook)` calls `hook(module, inputs, output)` after that module has run, and returns a handle; go over `model.named_modules()` and skip the empty name, which is the model itself.",
-        'Make each hook in a small function that receives `name`, store `output.detach().clone()`, set `outputs["logits"] = model(tokens).detach()` after that, and call `handle.remove()` on every handle.',
+        "Every module gets a hook of its own that knows the module's name; so make the hooks in a small function that takes the name.",
+        "`model.named_modules()` gives names and modules, `register_forward_hook` gives a handle, `detach` and `clone` make the copy, and `finally` runs `remove` whatever happens.",
     ),
     why="you can now look inside any PyTorch model without changing a line of it, and it is the same afterwards.",
     mistakes=(
-        Mistake("not cloned", edit("output.detach().clone()", "output.detach()"),
-            cause="The stored output shares its memory with the model's, and a later layer that works in place wrote over it.",
+        Mistake("changed by a later layer", edit("output.detach().clone()", "output.detach()"),
+            cause="What is stored of `block.fc1` is what a later layer, which works in place, made of it.",
             cure="Store `output.detach().clone()`.", see="zeros in `block.fc1` where negative numbers are expected"),
         Mistake("not detached", edit("output.detach().clone()", "output.clone()"),
             cause="The stored outputs keep the whole graph for the backward pass alive, and `.numpy()` refuses them.",
             cure="Detach every output, and what `model(tokens)` returns too; or run the model under `torch.no_grad()`.",
             see="`some of the tensors that you return still track gradients`"),
         Mistake("hooks left on the model", edit("            handle.remove()", "            pass"),
-            cause="The hooks are still registered, and every later pass of this model runs them again and fills your old dict.",
-            cure="Keep the handles and call `.remove()` on each; in a `finally`, so that an error does not leave them behind.",
-            see="`after your function has returned, its hooks are still on the model`"),
+            cause="Hooks are still registered after your function, and every later pass of this model runs them again.",
+            cure="Keep the handles, and call `.remove()` on each of them in a `finally`.",
+            see="`after your function has ended, its hooks are still on the model`, on every case"),
+        Mistake("hooks left when the model raises", edit(
+                "    try:\n        logits = model(tokens).detach()\n    finally:\n        for handle in handles:\n            handle.remove()",
+                "    logits = model(tokens).detach()\n    for handle in handles:\n        handle.remove()",
+            ),
+            cause="Where the pass raises an error, hooks stay on the model: they are removed only after a pass that ends.",
+            cure="Run the model in a `try`, and remove the hooks in its `finally`.",
+            see="`after your function has ended, its hooks are still on the model`, on the case that raises an error"),
+        Mistake("the model set to evaluation mode", edit("    handles = ", "    model.eval()\n    handles = "),
+            cause="The model has another mode after your function than before.",
+            cure="Leave the mode alone: whoever calls you has chosen it.",
+            see="`the model was in training mode, and your function changed that`"),
+        Mistake("everybody's hooks removed", edit(
+                "        for handle in handles:\n            handle.remove()",
+                "        for module in model.modules():\n            module._forward_hooks.clear()\n            module._forward_pre_hooks.clear()",
+            ),
+            cause="A hook that was on the model before your function is gone, and it was not yours.",
+            cure="Call `.remove()` on the handles that you were given.",
+            see="`a hook of somebody else is gone from the model`"),
         Mistake("inputs instead of outputs", edit("output.detach().clone()", "inputs[0].detach().clone()"),
             cause="What was stored went into the module, not out of it.",
             cure="A forward hook receives `(module, inputs, output)`: store the third.",
             see="token numbers in the first layer"),
         Mistake("only the children", edit("model.named_modules()", "model.named_children()"),
-            cause="`named_children` stops at the first level, so the layers inside a block are not captured.",
+            cause="Only the modules of the first level are there; the layers inside a block are missing.",
             cure="Use `model.named_modules()`, which goes all the way down.",
             see="`the keys differ`, and no name with a dot in it"),
+        Mistake("the smallest modules only", edit("named_modules() if name]", "named_modules() if name and not list(module.children())]"),
+            cause="Modules that have parts of their own are missing, and a block has an output, too.",
+            cure="Register a hook on every module but the model itself.", see="`the keys differ`, with `block` missing"),
+        Mistake("the error of the model hidden", edit("    finally:", "    except Exception:\n        return {}\n    finally:"),
+            cause="The pass raised an error, and your function caught it and returned something.",
+            cure="Use `try` and `finally` without `except`: the hooks are removed, and the error goes on to the caller.",
+            see="`this input must be refused with an IndexError`"),
+        Mistake("the model run twice", edit("        logits = model(tokens).detach()", "        model(tokens)\n        logits = model(tokens).detach()"),
+            cause="One pass fills all the hooks and returns the logits; the second pass only takes time.",
+            cure="Keep what the first call returns.", see="`the model ran 2 times`"),
         Mistake("every hook has the last name", edit("    handles = ", "    last = [name for name, _ in model.named_modules()][-1]\n    handles = ").edit(
                 "hook_for(name))", "hook_for(last))"
             ),
-            cause="A function that is made in a loop looks its variables up when it is called, and by then the loop is over.",
+            cause="Only the last name is there. A function that is made in a loop looks up its variables when it is called; then the loop is over.",
             cure="Make the hook inside a function that takes `name` as its argument.",
             see="two keys only: the last module's name and `logits`"),
         Mistake("the model itself under an empty name", edit(" if name]", "]"),
-            cause="`named_modules` begins with the model itself, whose name is empty.",
+            cause="The model itself is there under its empty name; `named_modules` begins with it.",
             cure="Skip the pair whose name is empty, and store its output as `logits`.",
             see="a key `''` among the names"),
         Mistake("no logits", edit('{**outputs, "logits": logits}', "outputs"),
-            cause="What the model returns was thrown away; in MiniGPT the tied head is no module, so no hook sees the logits.",
+            cause="What the model returns is missing; in MiniGPT the tied head is no module, so no hook sees the logits.",
             cure="Store the result of `model(tokens)` under `logits`, last.",
             see="`the keys differ`, with `logits` missing"),
     ),

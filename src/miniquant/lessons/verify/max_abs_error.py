@@ -4,16 +4,17 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, edit
 from ..shared import observed
-from .toys import NAN, array
+from .toys import NAN, array, as_tensors
 
 
 def max_abs_error(expected, found):
     """The largest absolute difference between two arrays.
 
-    expected, found: the same shape, any number type   ->   a float; NaN if any of the differences is NaN
+    expected, found: NumPy arrays or torch tensors of one shape, any number type, also scalars and empty ones
+    ->   a float, computed in float64: 0.0 if they are empty, NaN if any of the differences is NaN
     """
     a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)
-    return float(np.abs(a - b).max())
+    return float(np.abs(a - b).max(initial=0))
 
 
 def oracle(expected, found):
@@ -28,63 +29,115 @@ def oracle(expected, found):
 
 
 def cases(random):
-    """Arrays that can be compared by eye, NaN on each side, int8, then random eighths."""
+    """Arrays that can be compared by eye, NaN on each side, small types, odd shapes, torch, then random eighths."""
     eighths = [(random.integers(-80, 80, (4, 8)) / 8).astype(np.float32) for _ in range(2)]
+    cube = (random.integers(-80, 80, (2, 3, 4)) / 8).astype(np.float32)
     return [
         (array(1, 2, 3, 4), array(1, 2, 5, 4)),
         (array(4, 1), array(1, 2)),
         (array(0, 0), array(0, -0.5)),
+        (array(0, 0), array(0, 2.0**-30)),
         (array(1, 2), array(3, 6)),
+        (array(1000, 1), array(1000.0009765625, 1)),  # a small part of a large number
+        (array(0, 1), array(2.0**-22, 1)),
+        (array(1, NAN), array(1, NAN)),
         (array(1, NAN), array(1, 2)),
         (array(1, 2), array(NAN, 4)),
         (array([1, 2], [3, 4]), array([1, 2], [3, 4])),
         (np.array([100, 0], np.int8), np.array([-100, 1], np.int8)),
+        (np.array([3, 200], np.uint8), np.array([5, 200], np.uint8)),
+        (np.array([2048], np.float16), np.array([0.5], np.float16)),
+        (array(2**24, 1), array(0.5, 1)),
+        (array(1, float("inf")), array(1, 4)),
+        (array([5, 1], [2, 3]), array([0, 1], [2, 3])),
+        (np.array(2.5, np.float32), np.array(-1.0, np.float32)),
+        (np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32)),
+        *as_tensors(
+            (array(1, -3), array(1, 4)),
+            (array(2**24, 1), array(0.5, 1)),
+            (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)),
+        ),
+        (array(-3, 2), array(3, 1)),
+        (array(5, -1, -6), array(-4, 0, -6)),
+        (array([0, 1, 2], [3, 4, 9]), array([0, 1, -2], [3, 7, 4])),
+        (cube, cube[::-1].copy()),
         (eighths[0], eighths[1]),
     ]
+
+
+def quantities(expected, found):
+    """What makes a case a special one."""
+    a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)
+    with np.errstate(all="ignore"):
+        gaps = np.abs(a - b)
+    return {
+        "a difference is NaN": bool(np.isnan(gaps).any()),
+        "a difference is infinite": bool(np.isinf(gaps).any()),
+        "a difference is NaN or infinite": not np.isfinite(gaps).all(),
+        "the arrays are empty": not gaps.size,
+        "the arrays are equal": bool((a == b).all()),
+        "the arrays have no axes": not gaps.ndim,
+        "the arrays have more than one axis": gaps.ndim > 1,
+        "the arguments are tensors": not isinstance(expected, np.ndarray),
+        "two values differ or more": bool((gaps != 0).sum() > 1),
+        "`found` is the larger one where the difference is largest": bool(gaps.size and (b - a).flat[int(gaps.argmax())] > 0),
+        "`expected` is the larger one where the difference is largest": bool(gaps.size and (a - b).flat[int(gaps.argmax())] > 0),
+    }
 
 
 EXERCISE = Exercise(
     goal="Return the largest absolute difference between two arrays, as one float that is NaN if any difference is.",
     reference=max_abs_error, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", tolerance=1e-9,
-    observe=observed.values,
+    observe=observed.values, quantities=quantities,
     hints=(
-        "Three steps, in this order: subtract, take the absolute value of every element, take the maximum.",
-        "`np.asarray(x, np.float64)` on both sides first: integers then cannot overflow, and tensors become arrays.",
+        "Compare element by element first, and reduce to one number last; a difference counts whatever its sign.",
+        "`np.asarray(x, np.float64)` turns any array or tensor into float64; `.max(initial=0)` also knows what to say of an empty array.",
     ),
     why="one number now stands for a whole tensor, and neither a NaN nor one bad weight in a million can hide in it.",
     mistakes=(
-        Mistake("no absolute value", edit("np.abs(a - b).max()", "(a - b).max()"),
-            cause="A negative difference, however large, never is the maximum.",
+        Mistake("no absolute value", edit("np.abs(a - b).max(initial=0)", "((a - b).max() if a.size else 0.0)"),
+            cause="The result is the largest signed difference, and a negative one is never that, however far it is from 0.",
             cure="Take `np.abs` of the differences before you take the maximum.",
             see="zero or a negative number where a weight came back too large"),
-        Mistake("absolute value of the maximum", edit("np.abs(a - b).max()", "np.abs((a - b).max())"),
-            cause="The maximum was taken over signed differences, so the most negative one was lost before `abs` saw it.",
+        Mistake("absolute value of the maximum", edit("np.abs(a - b).max(initial=0)", "np.abs((a - b).max(initial=-np.inf))"),
+            cause="The result is the absolute value of the largest signed difference; the most negative one is lost.",
             cure="Swap the two: `np.abs(...)` inside, `.max()` outside.",
             see="an answer that is too small whenever the worst difference is negative"),
-        Mistake("difference of the maxima", edit("np.abs(a - b).max()", "np.abs(a.max() - b.max())"),
-            cause="Each array was reduced to its own largest value, and these two need not stand at the same place.",
+        Mistake("difference of the maxima", edit("np.abs(a - b).max(initial=0)", "np.abs(a.max(initial=-1e300) - b.max(initial=-1e300))"),
+            cause="The result is the difference of the two largest values, and these need not stand at the same place.",
             cure="Subtract element by element first, then reduce.",
             see="zero for two arrays that hold the same numbers in another order"),
-        Mistake("mean instead of maximum", edit(".max()", ".mean()"),
-            cause="A mean spreads one bad weight over all the good ones.",
+        Mistake("mean instead of maximum", edit(".max(initial=0)", ".mean() if a.size else 0.0"),
+            cause="The result is the mean of the absolute differences, which spreads one bad weight over all the good ones.",
             cure="Use `.max()`: the limit is for the worst element.", see="an answer that shrinks as the tensor grows"),
-        Mistake("length of the difference", edit("np.abs(a - b).max()", "np.sqrt(((a - b) ** 2).sum())"),
-            cause="All the differences were squared and added up, as for the length of a vector.",
+        Mistake("sum instead of maximum", edit(".max(initial=0)", ".sum()"),
+            cause="The result is the sum of the absolute differences, and the question is for the largest one.",
+            cure="Use `.max()`: the limit is for the worst element.", see="an answer that is too large wherever two elements differ"),
+        Mistake("length of the difference", edit("np.abs(a - b).max(initial=0)", "np.sqrt(((a - b) ** 2).sum())"),
+            cause="The result is the root of the sum of the squares of all differences, which is the length of a vector.",
             cure="Take the largest of them: `np.abs(...).max()`.",
             see="an answer that grows with the size of the tensor"),
-        Mistake("no maximum", edit("float(np.abs(a - b).max())", "np.abs(a - b)"),
-            cause="Every difference was returned, and the question was for the worst one.",
+        Mistake("no maximum", edit("float(np.abs(a - b).max(initial=0))", "np.abs(a - b)"),
+            cause="The result holds every difference, and the question is for the worst one.",
             cure="Add `.max()`.", see="`the type differs`, with an array on your side"),
-        Mistake("NaN ignored", edit("np.abs(a - b).max()", "np.nanmax(np.abs(a - b))"),
-            cause="`np.nanmax`, or a loop with `if gap > worst`, steps over NaN, because NaN is not greater than anything.",
-            cure="Use `.max()` of the array, which hands a NaN on.", see="a number where `nan` is expected"),
-        Mistake("relative error", edit("np.abs(a - b).max()", "(np.abs(a - b) / np.abs(a)).max()"),
-            cause="The difference was divided by the expected value.",
+        Mistake("NaN ignored", edit("np.abs(a - b).max(initial=0)", "np.nanmax(np.abs(a - b), initial=0)"),
+            cause="The result is the largest of the differences that are not NaN; a comparison with NaN is always False.",
+            cure="Use `.max()` of the array: it gives NaN if one element is NaN.", see="a number where `nan` is expected"),
+        Mistake("relative error", edit("np.abs(a - b).max(initial=0)", "(np.abs(a - b) / np.abs(a)).max(initial=0)"),
+            cause="The result is the largest difference divided by the expected value.",
             cure="The assignment's limits are absolute: leave out the division.",
             see="`inf` or `nan` where the expected value is 0"),
         Mistake("subtracted in the arrays' own type",
-            edit("np.asarray(expected, np.float64), np.asarray(found, np.float64)", "expected, found"),
-            cause="Two int8 numbers were subtracted as int8, and 100 - (-100) does not fit: it wraps around to -56.",
+            edit("np.asarray(expected, np.float64), np.asarray(found, np.float64)", "np.asarray(expected), np.asarray(found)"),
+            cause="The result is what the arrays' own types make of the difference: in int8, 100 - (-100) wraps around to -56.",
             cure="Convert both to float64 before you subtract.", see="`56` where `200.0` is expected"),
+        Mistake("computed in float32",
+            edit("np.asarray(expected, np.float64), np.asarray(found, np.float64)", "np.asarray(expected, np.float32), np.asarray(found, np.float32)"),
+            cause="The result is what float32 makes of the difference: 16777216 - 0.5 does not fit into its 24 bits.",
+            cure="Convert both to float64 before you subtract.", see="`16777216.0` where `16777215.5` is expected"),
+        Mistake("empty arrays refused", edit(".max(initial=0)", ".max()"),
+            cause="The maximum of no elements is an error in NumPy, and two empty tensors do agree.",
+            cure="Return 0.0 for empty arrays: `.max(initial=0)`, or look at `.size` first.",
+            see="`ValueError: zero-size array` where `0.0` is expected"),
     ),
 )

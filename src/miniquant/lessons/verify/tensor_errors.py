@@ -3,21 +3,21 @@
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
-from ..shared import observed
 from .max_abs_error import max_abs_error
 from .max_abs_error import oracle as worst_by_hand
-from .toys import NAN, array
+from .toys import NAN, array, as_tensors
 
 
 def tensor_errors(expected, found):
     """The largest absolute error of every tensor.
 
-    expected, found: dicts, name -> array   ->   dict, name -> float, in the order of `expected`
+    expected, found: dicts, name -> NumPy array or torch tensor   ->   dict, name -> float, in the order of `expected`
 
-    Raises ValueError if the two dicts have different names, or a name has different shapes.
+    Raises ValueError if the two dicts have different names, or a name has different shapes. `found` may hold the names
+    in another order.
     """
     if expected.keys() != found.keys():
-        raise ValueError(f"these names stand on one side only: {sorted(expected.keys() ^ found.keys())}")
+        raise ValueError(f"these names are on one side only: {sorted(expected.keys() ^ found.keys())}")
     errors = {}
     for name, tensor in expected.items():
         if tensor.shape != found[name].shape:
@@ -30,7 +30,7 @@ def oracle(expected, found):
     """Name by name, in alphabetical order first."""
     for name in sorted({*expected, *found}):
         if name not in expected or name not in found:
-            raise ValueError(f"{name!r} stands on one side only")
+            raise ValueError(f"{name!r} is on one side only")
     errors = {}
     for name in expected:
         if expected[name].shape != found[name].shape:
@@ -54,16 +54,28 @@ def cases(random):
         ({"a": b}, {"a": b[:1]}),
         ({"a": a[None, :]}, {"a": a[:, None]}),
         ({"a": a, "b": c}, {"a": a, "b": array(0, NAN)}),
+        ({"a": a}, {"b": a}),
+        ({"a": b, "b": a}, {"a": b, "b": a[:, None]}),
+        ({"a": b, "b": a}, {"a": b[:1], "b": a}),
+        ({"s": np.array(3.0, np.float32)}, {"s": np.array(1.0, np.float32)}),
+        ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
+        ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),
+        ({}, {}),
         (one, two),
+        (two, dict(reversed(one.items()))),
+        ({"a": a, "b": b}, {"b": b + 1, "a": a}),
+        ({"b": b, "a": a, "c": c}, {"a": a - 0.25, "c": c, "b": b * 3}),
+        ({"x": one["ln_f.bias"], "y": a}, {"y": a[::-1].copy(), "x": two["ln_f.bias"]}),
+        *[({"a": x}, {"a": y}) for x, y in as_tensors((b, b + 3), (b, b[:1]))],
     ]
 
 
 EXERCISE = Exercise(
     goal="Compare two dicts of arrays name by name, and refuse with a ValueError if a name or a shape differs.",
-    reference=tensor_errors, oracle=oracle, cases=cases, minutes=8, difficulty="core", observe=observed.values,
+    reference=tensor_errors, oracle=oracle, cases=cases, minutes=8, difficulty="core", ordered=True,
     hints=(
-        "Before any arithmetic, compare `expected.keys()` with `found.keys()`: `!=` works on keys as on sets.",
-        "For each name, compare the two `.shape`s and `raise ValueError(...)` if they differ; then call your `max_abs_error`.",
+        "Ask before you compute: are the names the same on both sides, and is each shape the same? Only then subtract.",
+        "`.keys()` of a dict compare like sets, and `.shape` says what NumPy would otherwise stretch; `max_abs_error` does the rest.",
     ),
     why="a tensor that nobody compared is a tensor that nobody verified: a lost name must be loud.",
     mistakes=(
@@ -75,31 +87,31 @@ EXERCISE = Exercise(
             see="an answer, even an empty one, where the input must be refused because a name is missing"),
         Mistake("an extra tensor is accepted",
             edit("expected.keys() != found.keys()", "expected.keys() - found.keys()"),
-            cause="Only the names of `expected` are looked up, so a tensor that should not be there goes unseen.",
+            cause="A name that only `found` has is accepted, so nobody sees a tensor that must not be there.",
             cure="Compare the two sets of names in both directions.",
             see="an answer where `found` has a name too many"),
         Mistake("neither names nor shapes compared", omit("if expected.keys()").omit("if tensor.shape"),
-            cause="A missing name ends in a `KeyError`, an extra one goes unseen, and NumPy stretches shapes that do not match.",
+            cause="A missing name ends in a `KeyError`, an extra one is not noticed, and NumPy stretches shapes that do not match.",
             cure="Before you subtract, compare the names, then each pair of shapes, and raise a `ValueError` that says which.",
             see="`KeyError` where `ValueError` is expected"),
         Mistake("shapes not compared", omit("if tensor.shape"),
-            cause="NumPy stretched a row of shape (1, 2) to (2, 2) without a word, and compared it twice.",
+            cause="Two different shapes are accepted: NumPy can stretch a row of shape (1, 2) to (2, 2) and compare it twice.",
             cure="Raise `ValueError` if the two shapes differ, before you subtract.",
             see="an answer where the shapes are (2, 2) and (1, 2)"),
-        Mistake("sizes compared instead of shapes", edit("if tensor.shape != found[name].shape", "if tensor.size != found[name].size").edit(
-                "max_abs_error(tensor, found[name])", "max_abs_error(tensor.ravel(), found[name].ravel())"
+        Mistake("sizes compared instead of shapes", edit("if tensor.shape != found[name].shape", "if np.size(tensor) != np.size(found[name])").edit(
+                "max_abs_error(tensor, found[name])", "max_abs_error(np.ravel(tensor), np.ravel(found[name]))"
             ),
             cause="Four numbers in a row and four in a column have the same size, and are not the same tensor.",
             cure="Compare `.shape`, not `.size`, and do not flatten.",
             see="`0.0` where the shapes are (1, 4) and (4, 1)"),
         Mistake("another order refused", edit("expected.keys() != found.keys()", "list(expected) != list(found)"),
-            cause="The names were compared as lists, but two dicts may hold the same tensors in different orders.",
+            cause="Another order of the names is refused, but two dicts may hold the same tensors in different orders.",
             cure="Compare `expected.keys()` with `found.keys()`: they compare like sets.",
             see="a `ValueError` where both sides have the names `a` and `b`"),
         Mistake("an assert, and no look at the shapes", omit("if expected.keys()")
             .edit("    errors = {}", "    assert expected.keys() == found.keys()\n    errors = {}")
             .omit("if tensor.shape"),
-            cause="Python leaves out every `assert` when it runs with `-O`, and nobody looks at the shapes.",
+            cause="Python leaves out every `assert` when it runs with `-O`, and nothing compares the shapes.",
             cure="Raise a `ValueError` for different names, and another one for different shapes.",
             see="`AssertionError` where `ValueError` is expected, and an answer for the shapes (2, 2) and (1, 2)"),
         Mistake("an assert instead of a ValueError", omit("if expected.keys()")
@@ -109,13 +121,16 @@ EXERCISE = Exercise(
             cause="Python leaves out every `assert` when it runs with `-O`, and then nothing is refused.",
             cure="Write `if ...: raise ValueError(...)`, and say in it which tensor it is.",
             see="`AssertionError` where `ValueError` is expected"),
+        Mistake("in the order of the other dict", edit("for name, tensor in expected.items():", "for name in found:\n        tensor = expected[name]"),
+            cause="The result has the order of `found`.",
+            cure="Go over `expected`: its order is the one that is asked for.", see="`the order of the keys differs`"),
         Mistake("paired by position", edit(
                 "for name, tensor in expected.items():",
                 "for (name, tensor), other in zip(expected.items(), found.values()):",
             )
             .edit("if tensor.shape != found[name].shape", "if tensor.shape != other.shape")
             .edit("max_abs_error(tensor, found[name])", "max_abs_error(tensor, other)"),
-            cause="Two dicts with the same names may hold them in different orders, and `zip` pairs what stands side by side.",
+            cause="The first tensor is compared with the first, whatever their names, and two dicts may have different orders.",
             cure="Look each one up by its name: `found[name]`.",
             see="large errors for two dicts that hold the same tensors in another order"),
     ),

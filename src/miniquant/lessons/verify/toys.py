@@ -24,6 +24,15 @@ def array(*rows: Any) -> np.ndarray:
     return np.array(rows, np.float32)
 
 
+def as_tensors(*pairs: tuple[np.ndarray, np.ndarray]) -> list[tuple[Any, Any]]:
+    """The same pairs as torch tensors; none where there is no torch, as in the browser."""
+    try:
+        import torch
+    except ImportError:
+        return []
+    return [(torch.from_numpy(a.copy()), torch.from_numpy(b.copy())) for a, b in pairs]
+
+
 def tokens_of(*rows: list[int]) -> Tensor:
     """A batch of tokens."""
     import torch
@@ -31,6 +40,7 @@ def tokens_of(*rows: list[int]) -> Tensor:
     return torch.tensor(rows)
 
 
+HALVED = "toy 3: embed, block (fc1, relu, fc2), head; the logits are half of what head gives"
 # description -> (number of the weights, {layer: the amount added to its first weight})
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
     "toy 1: embed, block (fc1, relu, fc2), head": (1, {}),
@@ -38,6 +48,8 @@ TOYS: dict[str, tuple[int, dict[str, float]]] = {
     "toy 1 with a weight of block.fc1 changed": (1, {"block.fc1": 0.25}),
     "toy 1 with a weight of block.fc2 changed": (1, {"block.fc2": -0.5}),
     "toy 1 with a NaN in head": (1, {"head": NAN}),
+    HALVED: (3, {}),
+    "toy 3 with a weight of block.fc2 changed": (3, {"block.fc2": -0.5}),
 }
 LAYERS = {"embed": VOCABULARY, "block.fc1": WIDTH, "block.fc2": WIDTH, "head": VOCABULARY}  # name -> rows
 
@@ -69,14 +81,20 @@ def _class() -> type[nn.Module]:
             return self.fc2(self.relu(self.fc1(x)))
 
     class Toy(nn.Module):
-        def __init__(self) -> None:
+        def __init__(self, halved: bool) -> None:
             super().__init__()
-            self.embed = nn.Embedding(VOCABULARY, WIDTH)
-            self.block = Block()
-            self.head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+            self.halved = halved
+            parts = {
+                "embed": nn.Embedding(VOCABULARY, WIDTH),
+                "block": Block(),
+                "head": nn.Linear(WIDTH, VOCABULARY, bias=False),
+            }
+            for name in reversed(parts) if halved else parts:  # the order of the computation is the same
+                self.add_module(name, parts[name])
 
         def forward(self, tokens: Tensor) -> Tensor:
-            return self.head(self.block(self.embed(tokens)))
+            scores = self.head(self.block(self.embed(tokens)))
+            return scores / 2 if self.halved else scores
 
     return Toy
 
@@ -85,10 +103,15 @@ def toy(description: str) -> nn.Module:
     """The model of that description, in evaluation mode; its parameters track gradients, as a trained model's do."""
     import torch
 
-    model = _class()()
+    model = _class()(halved(description))
     model.load_state_dict({f"{name}.weight": torch.tensor(rows) for name, rows in weights(description).items()})
     model.by_hand = weights(description)
     return model.eval()
+
+
+def halved(description: str) -> bool:
+    """Whether that toy returns half of what its last module gives."""
+    return TOYS[description][0] == 3
 
 
 def toy_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
@@ -109,10 +132,18 @@ def toy_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
             steps["block.fc2"] = linear("block.fc2", steps["block.relu"])
             steps["block"] = steps["block.fc2"]
             steps["head"] = linear("head", steps["block"])
-            steps["logits"] = steps["head"]
+            steps["logits"] = [x / 2 for x in steps["head"]] if model.halved else steps["head"]
             for name, x in steps.items():
                 found.setdefault(name, []).append(x)
     return {name: torch.tensor(x).reshape(*tokens.shape, -1) for name, x in found.items()}
+
+
+def toy_inputs(description: str, tokens: Tensor) -> dict[str, Any]:
+    """What goes into every module of a toy, by hand."""
+    outputs = toy_outputs(toy(description), tokens)
+    before = {"embed": tokens, "block.fc1": outputs["embed"], "block.relu": outputs["block.fc1"]}
+    before |= {"block.fc2": outputs["block.relu"], "block": outputs["embed"], "head": outputs["block"]}
+    return {**before, "logits": tokens}
 
 
 def settled(value: Any) -> Any:

@@ -11,8 +11,9 @@ from ..shared.by_hand import integer, stored_scale
 def encode_q8(w):
     """The bytes of a matrix as Q8_per_channel.
 
-    w: (out, in) float32   ->   bytes: out float16 scales (absmax / 127, rounded first), then out × in int8 values
-    (w / scale, rounded half to even, clipped to -127…127); a row of zeros has scale 0 and values 0
+    w: (out, in) float32   ->   bytes: out float16 scales, little-endian, one a row: absmax / 127, rounded to float16
+    first; then out × in int8 values, row after row: w / rounded scale, rounded half to even, clipped to -127…127.
+    A scale of 0, of a row of zeros or of numbers too small for float16, gives values 0.
     """
     scale = (np.abs(w).max(axis=1, keepdims=True) / np.float32(127)).astype("<f2")  # (out, 1), rounded here
     divisor = np.where(scale == 0, 1, scale).astype(np.float32)
@@ -37,8 +38,18 @@ def fields(w):
     return scales + [(f"the values of row {i}", 2 * out + i * width, 2 * out + (i + 1) * width) for i in range(out)]
 
 
+def parts(result, w):
+    """The scales and the values in the bytes of a matrix."""
+    out, width = w.shape
+    if len(result) != out * (width + 2):
+        return {}
+    values = np.frombuffer(result, np.int8, offset=2 * out).reshape(out, width)
+    return {"the scales": np.frombuffer(result, "<f2", count=out), "the values": values}
+
+
 def cases(random):
     """Small matrices, among them zeros, halves, and numbers so small that their scale is rounded far down."""
+    tenth, *steps = np.array([0.1, 0.37, 0.83], np.float16).astype(float).tolist()
     small = [
         [[127, 1, -1]],
         [[127, 2.5, -2.5, 0.5]],
@@ -47,19 +58,46 @@ def cases(random):
         [[0, 0], [127, 64]],
         [[127.05, 2.5005, -3.5005]],  # the scale 1.0004 becomes 1 in float16
         [[190 * 2**-24, 2**-24, -190 * 2**-24, 0]],  # the scale 1.5 × 2**-24 becomes 2**-24, so that 190 is clipped
+        [[1e-6, -1e-6], [127, -1]],  # the first scale becomes 0 in float16
+        [[-127, 0.5, 1.5], [-1, 127, -0.5]],
+        [[127 * tenth, *((k + 0.5) * tenth for k in range(126))]],  # every tie, with a scale that is no power of two
     ]
+    small.append([[127 * s, 3.5 * s, -6.5 * s] for s in steps])  # ties; w * (1 / scale) misses them
     toy = (np.arange(32).reshape(4, 8) - 16) / 10
     return [(np.array(a, np.float32),) for a in [*small, toy, random.normal(0, 0.02, (8, 96))]]
 
 
+def traits(w):
+    """What is special about a matrix."""
+    out, width = w.shape
+    largest = np.abs(w).max(1)
+    stored = (largest / np.float32(127)).astype(np.float16)
+    quotient = w / np.where(stored == 0, 1, stored).astype(np.float32)[:, None]
+    return {
+        "a row is all zeros": bool((largest == 0).any()),
+        "a scale is 0": bool((stored == 0).any()),
+        "a scale is 0, and the row is not": bool(((stored == 0) & (largest > 0)).any()),
+        "a scale is less than 0.0001": bool((stored < 1e-4).any()),
+        "a quotient ends in .5": bool((np.abs(quotient % 1 - 0.5) < 1e-6).any()),
+        "a quotient is beyond 127": bool((np.abs(quotient) > 127.5).any()),
+        "a row's largest absolute value is negative": bool((w.min(1) == -largest).any()),
+        "a scale is not the same in float16": bool((stored.astype(np.float32) != largest / np.float32(127)).any()),
+        "there is more than one row": out > 1,
+        "there are as many rows as columns": out == width,
+        "the rows have different scales": len(set(stored.tolist())) > 1,
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
     goal="Quantize a matrix per channel and lay it out: all float16 scales, then all int8 values, row after row.",
-    reference=encode_q8, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
+    reference=encode_q8, oracle=oracle, cases=cases, minutes=7, difficulty="core", fields=fields,
+    parts=parts,
     hints=(
-        "`np.abs(w).max(axis=1, keepdims=True) / 127` is a scale for each row; round it with `.astype(np.float16)` before anything is divided by it. A row of zeros has scale 0, so divide by 1 there.",
-        '`np.rint(w / scale).clip(-127, 127).astype(np.int8)` are the values; `scale.astype("<f2").tobytes()` and `values.tobytes()` are the two parts.',
+        "It is the quantizer of lab 06, with one scale for each row. Round the scale to float16 before you divide by it, and take care of a scale that is 0: divide by something else there.",
+        'Keep the scales in the shape (out, 1), so that numpy divides each row by its own: `max` has the option `keepdims=True`. `np.where` chooses between two values; `"<f2"` is the dtype of a little-endian float16; `tobytes` gives the bytes of an array.',
     ),
-    why="a reader in any language finds the first value at byte 2 × out, with no table and no search.",
+    why="a reader in any language computes where the first value begins: at byte 2 × out.",
     mistakes=(
         Mistake("values before scales",
             edit("scale.tobytes() + values.tobytes()", "values.tobytes() + scale.tobytes()"),
@@ -70,27 +108,27 @@ EXERCISE = Exercise(
             cure='Convert the scales with `.astype("<f2")` before `tobytes()`.', see="two bytes too many for each row"),
         Mistake("big-endian scales", edit("<f2", ">f2"),
             cause="The two bytes of each scale are exchanged.",
-            cure="Convert the scales with `<f2`, with the sign that points left.",
+            cure="Convert the scales with `<f2`.",
             see="`3c 00` where `00 3c` is expected"),
         Mistake("scale rounded too late",
             edit('.astype("<f2")', "").edit("scale.tobytes()", 'scale.astype("<f2").tobytes()'),
-            cause="You divided by the float32 scale and rounded it to float16 only for the file, so the reader multiplies by another number than you divided by.",
-            cure="Round the scale to float16 before the division, and divide by the rounded one.",
+            cause="The values are those that the float32 scale gives, and the stored scale is rounded. The weights come back nearly as well, but a few integers differ from those of this format, which rounds first.",
+            cure="Round the scale to float16 first, and divide by the rounded one.",
             see="scales right, and a value here and there off by one"),
         Mistake("one scale a column", edit("axis=1", "axis=0"),
-            cause="`axis=0` takes the maximum down each column, and a channel is a row.",
+            cause="The scales are those of the columns, and a channel is a row.",
             cure="Take the maximum along each row, with `axis=1`.", see="as many scales as the matrix has columns"),
         Mistake("one scale for the whole matrix", edit("max(axis=1, keepdims=True)", "max()"),
             cause="One maximum over everything gives one scale, and the format holds one for each row.",
-            cure="Take the maximum along each row, with `axis=1`.", see="a single scale in front of the values"),
+            cure="Take the maximum along each row, with `axis=1`.", see="a single scale before the values"),
         Mistake("scales not lined up with their rows", edit(", keepdims=True", ""),
-            cause="Scales of shape (out,) are lined up with the columns when numpy divides, and each belongs to a row.",
+            cause="The scales are lined up with the columns when numpy divides, and each belongs to a row.",
             cure="Keep the second axis: `max(axis=1, keepdims=True)` gives the shape (out, 1).",
             see="`operands could not be broadcast together`, or wrong values in a square matrix"),
         Mistake("signed maximum", edit("np.abs(w).max", "w.max"),
-            cause="You took the largest weight, and a negative weight that lies farther from zero was not seen.",
+            cause="The scales come from the largest weight, and a negative weight may be farther from zero.",
             cure="Take `np.abs(w)` first, then the maximum.",
-            see="a scale too small, wherever a row's longest weight is negative"),
+            see="a scale too small, wherever a row's largest absolute weight is negative"),
         Mistake("row by row", edit(
                 "scale.tobytes() + values.tobytes()",
                 'b"".join(one.tobytes() + row.tobytes() for one, row in zip(scale, values))',
@@ -101,17 +139,48 @@ EXERCISE = Exercise(
             cause="The largest weight must land on 127, the last int8, and with absmax / 128 it would land on 128.",
             cure="Divide absmax by 127.", see="every scale a little too small"),
         Mistake("cut instead of rounded", edit("np.rint", ""),
-            cause="`astype(np.int8)` cuts the fraction off, and 2.9 becomes 2.",
+            cause="The fraction of each quotient is cut off, so 2.9 becomes 2.",
             cure="Call `np.rint` before you convert to int8.", see="values one too close to zero, about half of them"),
         Mistake("halves rounded up", edit("np.rint(w / divisor)", "np.floor(w / divisor + 0.5)"),
-            cause="`floor(x + 0.5)` sends every half upwards, and the format rounds halves to the even neighbour.",
+            cause="Every half is rounded upwards, and the format rounds halves to the even neighbour.",
             cure="Use `np.rint`.", see="3 where 2 is expected for 2.5, all else right"),
+        Mistake("divided by a scale of 0", edit("np.where(scale == 0, 1, scale)", "scale"),
+            cause="A scale may be 0, and a division by 0 gives infinity or NaN, which clip cannot turn into 0.",
+            cure="Divide by 1 where the scale is 0.",
+            see="numpy warns of a division by zero, and `7f` or `81` where zeros are expected"),
+        Mistake("multiplied by 1 / scale", edit("w / divisor", "w * (1 / divisor)"),
+            cause="Your values are those of `w * (1 / scale)`: that rounds twice, so some ties move.",
+            cure="Divide by the scale.", see="a value here and there off by one, where the quotient ends in .5"),
         Mistake("shifted by 128",
             edit("values.tobytes()", "(values.astype(np.int16) + 128).astype(np.uint8).tobytes()"),
-            cause="128 was added to make the values unsigned, and the format stores signed int8.",
+            cause="Every value is 128 too large, as if it were unsigned, and the format stores signed int8.",
             cure="Convert to `np.int8` and add nothing.", see="`80` where zeros are expected"),
+        Mistake("not clipped", edit(".clip(-127, 127)", ""),
+            cause='When the scale is rounded down, the largest quotient is beyond 127, and int8 has no such number.',
+            cure='Clip to -127…127 before you convert to int8.', see='a value with the wrong sign in a row of very small weights'),
+        Mistake("clipped at -128", edit("-127, 127", "-128, 127"),
+            cause='The range of this format is -127 to 127, the same on both sides.',
+            cure='Clip to -127…127.', see='`80` where `81` is expected'),
+        Mistake("scale 1 for zeros", edit("divisor = np.where(scale == 0, 1, scale).astype(np.float32)", "scale = divisor = np.where(scale == 0, np.float16(1), scale)"),
+            cause='Where the scale is 0 your bytes hold 1. Only the divisor may be 1; the file holds the scale 0.',
+            cure='Keep the scale, and use another array to divide by.', see='`00 3c` where `00 00` is expected'),
+        Mistake("range instead of absmax", edit("np.abs(w).max(axis=1, keepdims=True) / np.float32(127)", "(w.max(axis=1, keepdims=True) - w.min(axis=1, keepdims=True)) / np.float32(255)"),
+            cause='Each scale is the whole range divided by 255, as for integers without a sign.',
+            cure='Take the largest absolute value, divided by 127.', see='scales that are wrong unless a row is symmetric'),
+        Mistake("multiplied by the scale", edit("w / divisor", "w * divisor"),
+            cause='Quantizing divides by the scale; dequantizing multiplies.',
+            cure='Divide by the scale.', see='values that are too small wherever the scale is not 1'),
+        Mistake("everything in float16", edit("w / divisor", "w.astype(np.float16) / divisor.astype(np.float16)"),
+            cause='The values are those that a division in float16 gives, which moves some of them.',
+            cure='Divide float32 weights.', see='a value here and there off by one'),
+        Mistake("halves rounded away from zero", edit("np.rint(w / divisor)", "(np.sign(w) * np.floor(np.abs(w) / divisor + 0.5))"),
+            cause='A half was rounded away from zero, and the format rounds halves to the even neighbour.',
+            cure='Use `np.rint`.', see='3 where 2 is expected for 2.5, and -3 for -2.5'),
+        Mistake("values left as floats", edit(".clip(-127, 127).astype(np.int8)", ".clip(-127, 127)"),
+            cause='The values are float32, four bytes each.',
+            cure='Convert them with `.astype(np.int8)`.', see='four bytes for each value'),
         Mistake("columns first", edit("values.tobytes()", "values.T.tobytes()"),
-            cause="The values were written column after column.",
+            cause="The values stand column after column.",
             cure="Write the matrix as it is, without `.T`.", see="right for a matrix of one row, wrong for others"),
     ),
 )

@@ -9,58 +9,88 @@ from ..shared.gguf_lite_by_hand import pack_oracle
 def pack_int4(values):
     """Pack signed 4-bit integers two per byte.
 
-    values: (..., n) int8 in [-8, 7], n even   ->   (..., n // 2) uint8; the low nibble is the even index
+    values: (..., n) int8 in [-8, 7], n even   ->   (..., n // 2) uint8: byte i holds index 2 i in its low nibble and index
+    2 i + 1 in its high nibble, each in two's complement
     """
     low_four = values.astype(np.uint8) & 0x0F
     return low_four[..., 0::2] | (low_four[..., 1::2] << 4)
 
 
+def parts(result, values):
+    """The low and the high nibbles of all bytes."""
+    if not isinstance(result, np.ndarray) or result.dtype != np.uint8:
+        return {}
+    return {"the low nibbles": result & 15, "the high nibbles": result >> 4}
+
+
 def cases(random):
-    """Single bytes, rows, a matrix, three dims, and a random matrix."""
+    """Single bytes, rows, a matrix, three dims, every pair, and a random matrix."""
     small = [[1, 2], [0, 7], [-1, 3], [-8, 7], [5, -6], [0, 1, 2, 3, 4, 5, 6, 7], [-1, -2, -3, -4]]
     ramp = np.arange(-8, 8)
-    made = [*small, ramp.reshape(2, 8), ramp.reshape(2, 2, 4), random.integers(-8, 8, (4, 64))]
+    pairs = [[even, odd] for even in range(-8, 8) for odd in range(-8, 8)]
+    made = [*small, ramp.reshape(2, 8), ramp.reshape(2, 2, 4), pairs, random.integers(-8, 8, (4, 64))]
     return [(np.array(values, np.int8),) for values in made]
 
 
 EXERCISE = Exercise(
     goal="Put two signed 4-bit integers into each byte, the even index in the low nibble.",
-    reference=pack_int4, oracle=pack_oracle, cases=cases, minutes=6, difficulty="core",
+    reference=pack_int4, oracle=pack_oracle, cases=cases, parts=parts, minutes=6, difficulty="core",
     hints=(
-        "`values.astype(np.uint8) & 0x0F` keeps the four bits that matter, the sign among them.",
-        "Slice the last axis: `[..., 0::2]` are the even indices, `[..., 1::2]` the odd ones; shift the odd ones left by four and join the two with `|`.",
+        "First keep only the four bits that matter of each value. Then every byte is the sum of two parts that share no bit: the even index, and the odd index four places higher.",
+        "Convert to uint8 before you use bits; a mask keeps bits, a shift moves them, `|` joins. A slice with a step of 2 takes every second index of the last axis, and `...` stands for all axes before it.",
     ),
     why="most of the file is made of these bytes, and every reader in every language must agree on their order.",
     mistakes=(
         Mistake("nibbles swapped",
             edit("0::2] | (", "1::2] | (").edit("(low_four[..., 1::2]", "(low_four[..., 0::2]"),
-            cause="The even index went to the high nibble.",
+            cause="The even index is in the high nibble.",
             cure="Shift the odd indices, not the even ones.", see="`0x12` where `0x21` is expected"),
         Mistake("sign bits not masked", edit(" & 0x0F", ""),
-            cause="A negative number has ones above its four bits, and they spill into its neighbour.",
+            cause="The ones above the four bits of a negative number change the bits of its neighbour.",
             cure="Keep four bits of each with `& 0x0F` before you join them.",
             see="`0xff` wherever the even value is negative"),
         Mistake("arithmetic instead of bits", body("""
                 wide = values.astype(np.int32)
                 return (wide[..., 0::2] + 16 * wide[..., 1::2]).astype(np.uint8)
             """),
-            cause="`even + 16 * odd` is right for positive numbers; a negative even value takes one from its neighbour.",
+            cause="A negative even value takes one from its neighbour, as `even + 16 * odd` does.",
             cure="Mask both with `& 0x0F`, shift with `<<`, and join with `|`.",
             see="a high nibble one too small wherever the even value is negative"),
         Mistake("signed bytes", edit(".astype(np.uint8)", ""),
-            cause="Shifting and joining int8 gives int8, and the bytes of a file are unsigned.",
+            cause="The result is int8, and the bytes of a file are unsigned.",
             cure="Convert to uint8 first: `values.astype(np.uint8) & 0x0F`.", see="a result of dtype int8"),
+        Mistake("rows instead of columns", edit("low_four[..., 0::2]", "low_four[0::2]").edit("low_four[..., 1::2]", "low_four[1::2]"),
+            cause='Every second row was paired with the next one, and pairs are neighbours in a row.',
+            cure='Slice the last axis: `[..., 0::2]`.', see='right for a single row, another shape for a matrix'),
+        Mistake("three bits", edit("0x0F", "0x07"),
+            cause='Only three bits of each value are kept, and a nibble has four; the sign is in the fourth.',
+            cure='Mask with `0x0F`.', see='negative values wrong, positive ones right'),
+        Mistake("high nibble masked in place", edit("(low_four[..., 1::2] << 4)", "(values.astype(np.uint8)[..., 1::2] & 0xF0)"),
+            cause='The high nibble holds the upper four bits of the odd value; its number is in the lower four.',
+            cure='Shift the lower four bits up: `<< 4`.', see='the high nibble 0 or f'),
+        Mistake("absolute values", edit("values.astype", "np.abs(values).astype"),
+            cause='The sign was lost.',
+            cure="Mask the int8 as it is: two's complement holds the sign.", see='1 where f is expected for -1'),
+        Mistake("a wider dtype", edit("np.uint8", "np.int32"),
+            cause='The values of the result are right, and its dtype takes four bytes for each.',
+            cure='Convert to uint8 first.', see='a result of dtype int32'),
+        Mistake("clipped to -7", edit("values.astype", "values.clip(-7, 7).astype"),
+            cause='-8 fits into four bits, and a packer keeps every value.',
+            cure='Do not clip here.', see='9 where 8 is expected for -8'),
+        Mistake("flattened", edit("return low_four[..., 0::2] | (low_four[..., 1::2] << 4)", "return (low_four[..., 0::2] | (low_four[..., 1::2] << 4)).reshape(-1)"),
+            cause='The rows were joined; the result keeps all axes but the last.',
+            cure='Leave out the reshape.', see='the shape (8,) where (2, 4) is expected'),
         Mistake("shifted by eight", edit("values.astype", "(values + 8).astype"),
-            cause="Adding 8 is how real GGUF's Q4_0 stores a nibble; this format keeps two's complement.",
+            cause="Each nibble is the value + 8, as in real GGUF's Q4_0; this format keeps two's complement.",
             cure="Mask with `& 0x0F` and add nothing.", see="`0x88` where zeros are packed"),
         Mistake("sign and magnitude",
             edit("values.astype(np.uint8) & 0x0F", "((values < 0) * 8 + (np.abs(values) & 7)).astype(np.uint8)"),
-            cause="The top bit holds the sign and the other three the size, and the format wants two's complement: -1 is `1111`.",
+            cause="The sign is in the top bit and the absolute value in the other three; the format wants two's complement: -1 is `1111`.",
             cure="Mask the int8 with `& 0x0F`, which is two's complement already.",
             see="`9` where `f` is expected for -1"),
         Mistake("halves instead of pairs",
             edit("0::2", ": values.shape[-1] // 2").edit("1::2", "values.shape[-1] // 2 :"),
-            cause="The first half of the row went to the low nibbles, the second half to the high ones, as in real GGUF.",
+            cause="The first half of the row is in the low nibbles, the second half in the high ones, as in real GGUF.",
             cure="Pair neighbours: indices 0 and 1 share the first byte.",
             see="the first row right for two values and wrong for eight"),
     ),

@@ -9,22 +9,22 @@ import numpy as np
 from ...lab import Exercise, Mistake, edit, omit
 from ...lab.compare import kind
 from ...lab.spec import Finding
+from ..container.descriptor_bytes import descriptor_bytes
+from ..container.descriptor_bytes import fields as descriptor_fields
+from ..container.header_bytes import fields as header_fields
+from ..container.header_bytes import header_bytes
+from ..container.metadata_bytes import fields as metadata_fields
+from ..container.metadata_bytes import metadata_bytes
+from ..container.metadata_bytes import oracle as metadata_oracle
+from ..container.tensor_offsets import oracle as offsets_oracle
+from ..container.tensor_offsets import tensor_offsets
 from ..shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
 from .choose_dtypes import choose_dtypes
 from .choose_dtypes import oracle as dtypes_oracle
-from .descriptor_bytes import descriptor_bytes
-from .descriptor_bytes import fields as descriptor_fields
 from .encode_q4 import encode_q4
 from .encode_q4 import oracle as q4_oracle
 from .encode_q8 import encode_q8
 from .encode_q8 import oracle as q8_oracle
-from .header_bytes import fields as header_fields
-from .header_bytes import header_bytes
-from .metadata_bytes import fields as metadata_fields
-from .metadata_bytes import metadata_bytes
-from .metadata_bytes import oracle as metadata_oracle
-from .tensor_offsets import oracle as offsets_oracle
-from .tensor_offsets import tensor_offsets
 
 OLD = b"what an earlier run wrote here, longer than some of the new files"
 
@@ -43,7 +43,10 @@ def write_file(path, state, schemes, metadata):
 
     path: where; state: name -> float32 array; schemes: name -> scheme, for some names; metadata: dict
 
-    Raises ValueError for what cannot be stored, before the file at path is touched. Returns nothing.
+    The file holds header, metadata, all descriptors, all data; tensors in the order of state. A file that is at path
+    already is replaced; no other file is left in its folder. Returns nothing.
+
+    Raises ValueError for what choose_dtypes or metadata_bytes refuses, before anything at path is changed.
     """
     dtypes = choose_dtypes(state, schemes)
     shapes = {name: tuple(w.shape) for name, w in state.items()}
@@ -95,10 +98,49 @@ def fields(path, state, schemes, metadata):
     return found
 
 
+def quantities(path, state, schemes, metadata):
+    """What students write in the place of an offset or of a count."""
+    dtypes = dtypes_oracle(state, schemes)
+    starts = list(offsets_oracle({name: w.shape for name, w in state.items()}, dtypes).values())
+    sizes = [_size(w.size, len(w) if w.ndim else 1, dtypes[name]) for name, w in state.items()]
+    data = len(oracle(path, state, schemes, metadata)) - sum(sizes)
+    block = metadata_oracle(metadata)
+    counts = [w.size for w in state.values()]
+    return {
+        "the end of the tensor, not its beginning": [start + size for start, size in zip(starts, sizes)],
+        "the size of the tensor": sizes,
+        "the size of the tensor before it": [0, *sizes[:-1]],
+        "the place that it would have if all tensors were F32": [4 * sum(counts[:i]) for i in range(len(counts))],
+        "the number of values before it": [sum(counts[:i]) for i in range(len(counts))],
+        "the number of the tensor, counted from 0": list(range(len(sizes))),
+        "the number of the tensor, counted from 1": list(range(1, len(sizes) + 1)),
+        "the place counted from the start of the file": [data + start for start in starts],
+        "the place counted from the end of the header": [data - 16 + start for start in starts],
+        "the offset of the tensor after it": [*starts[1:], sum(sizes)] if sizes else [],
+        "the number of dims that are written": [w.ndim for w in state.values()],
+        "the size of the data section": sum(sizes),
+        "the number of values in all tensors": sum(counts),
+        "the place where the data begins": data,
+        "the size of the file": data + sum(sizes),
+        "the number of metadata entries": len(metadata),
+        "the length of the metadata in characters": len(block.decode()),
+        "the length of the header and the metadata": 16 + len(block),
+        "the length of the values of the metadata": sum(len(str(v).encode()) for v in metadata.values()),
+        "the length of the keys of the metadata": sum(len(key.encode()) for key in metadata),
+        "the length of the metadata without its newlines": len(block) - max(0, len(metadata) - 1),
+        "the length of the metadata and one newline": len(block) + 1,
+    }
+
+
+def _size(count, rows, dtype):
+    return (4 * count, 2 * count, 2 * rows + count, count // 64 * 34)[dtype]
+
+
 def observe(function, case):
     """Call the function with a path in a temporary folder; the result is the file that is there afterwards.
 
-    A path that begins with ``old`` holds a file already, which a call that is refused must leave as it was.
+    A path that begins with ``old`` holds a file already, which a call that is refused must leave as it was. No other file
+    may be left beside it.
     """
     name, *rest = case
     if function is oracle:
@@ -111,6 +153,7 @@ def observe(function, case):
         try:
             result = function(path, *rest)
         except ValueError as error:
+            _no_other_file(path)
             after = path.read_bytes() if path.exists() else None
             if after == before:
                 raise
@@ -119,7 +162,15 @@ def observe(function, case):
             raise Finding(f"your function refuses the call, and {did}", got) from error
         if not path.exists():
             raise Finding("there is no file at the path after the call", f"your function returned {kind(result)}")
+        if result is not None:
+            raise Finding("your function returns something, and nothing is asked for", kind(result))
+        _no_other_file(path)
         return path.read_bytes()
+
+
+def _no_other_file(path):
+    if others := sorted(other.name for other in path.parent.iterdir() if other != path):
+        raise Finding("your function leaves another file in the folder", ", ".join(others))
 
 
 def cases(random):
@@ -135,48 +186,105 @@ def cases(random):
         "ln.weight": 1 + f32(4) / 8,
         "fc.weight": np.stack([ramp, -3 * ramp]),
         "scale": np.float32(0.5).reshape(()),
+        "none": f32(0, 3),
+        "turned": f32(3, 2).T,
     }
     every = {"ln.weight": "f16", "fc.weight": "q4_per_group_64", "emb.weight": "q8_per_channel"}
     drawn = {f"t{i}.weight": random.normal(0, 0.02, (4, 128)).astype(np.float32) for i in range(4)}
     schemes = ("q4_per_group_64", "f16", "q8_per_channel")
-    text = {"dims_order": "out,in", "name": "café"}
+    text = {"name": "café", "dims_order": "out,in"}
     return [
         ("toy.gguf-lite", {"w": f32(2, 3)}, {}, {"a": "b"}),
         ("toy.gguf-lite", layer, {"fc.weight": "q4_per_group_64"}, text),
         ("toy.gguf-lite", toy, every, {"group_size": 64}),
-        ("old.gguf-lite", {"b": f32(3)}, {}, {}),
+        ("old.gguf-lite", {"größe": f32(3)}, {}, {}),
         ("empty.gguf-lite", {}, {}, {}),
         ("refused.gguf-lite", layer, {"fc.wieght": "q8_per_channel"}, {}),
         ("old-refused.gguf-lite", layer, {"fc.bias": "q4_per_group_64"}, {}),
         ("refused.gguf-lite", {"w": f32(1, 2)}, {}, {"note": "two\nlines"}),
+        ("old-refused.gguf-lite", {"w": f32(1, 2)}, {}, {"": "no key"}),
+        ("old-refused.gguf-lite", {"a": f32(2, 64), "w": f32(2, 96)}, {"w": "q4_per_group_64"}, {}),
         ("toy.gguf-lite", drawn, {f"t{i}.weight": scheme for i, scheme in enumerate(schemes)}, {"layers": 4}),
     ]
 
 
+def traits(path, state, schemes, metadata):
+    """What is special about a model, or must be refused."""
+    names = [name for name in schemes if name in state]
+    strange = any("\n" in f"{k}{v}" or not k for k, v in metadata.items())
+    return {
+        "a file is at the path already": path.startswith("old"),
+        "metadata must be refused": strange,
+        "schemes must be refused": path.startswith(("refused", "old-refused")) and not strange,
+        "there are no tensors": not state,
+        "there is more than one tensor": len(state) > 1,
+        "there are more than two tensors": len(state) > 2,
+        "there is no metadata": not metadata,
+        "there is metadata": bool(metadata),
+        "a tensor has no dims": any(w.ndim == 0 for w in state.values()),
+        "a tensor is F16": "f16" in schemes.values(),
+        "a tensor is Q8": "q8_per_channel" in [schemes[name] for name in names],
+        "there is more than one line of metadata": len(metadata) > 1,
+        "the metadata has letters outside ASCII": not "".join(f"{k}{v}" for k, v in metadata.items()).isascii(),
+        "a tensor is quantized": any(schemes[name][0] == "q" for name in names),
+        "a tensor is not F32": any(schemes[name] != "f32" for name in names),
+        "schemes is empty": not schemes,
+        "the names are not in the order of the alphabet": list(state) != sorted(state),
+        "a tensor has other than two dims": any(w.ndim != 2 for w in state.values()),
+        "a matrix is not square": any(w.ndim == 2 and w.shape[0] != w.shape[1] for w in state.values()),
+        "a tensor is not contiguous": any(not w.flags.c_contiguous for w in state.values()),
+    }
+
+
 EXERCISE = Exercise(
+    traits=traits,
     goal="Join your functions into the whole writer: plan everything, then write the four parts in their order.",
-    reference=write_file, oracle=oracle, cases=cases, minutes=6, difficulty="stretch", fields=fields,
-    observe=observe,
+    reference=write_file, oracle=oracle, cases=cases, minutes=8, difficulty="stretch", fields=fields,
+    observe=observe, quantities=quantities,
     hints=(
-        "First make the plan: `choose_dtypes`, the shapes, `tensor_offsets`, `metadata_bytes`. Open the file only when nothing can be refused any more.",
-        'Inside `with open(path, "wb") as file:` come four steps: `header_bytes(len(state), len(block))`, the block, one loop that writes descriptors, and a second loop that writes `encode_tensor(w, dtypes[name])`.',
+        "First the plan: dtypes, shapes, offsets, metadata. Some of these may refuse the call, so nothing may be opened before. Then the four parts, in their order.",
+        'The mode `"wb"` of `open` writes bytes and replaces an old file. You need one loop for all descriptors, and a second one for all data.',
     ),
-    why="this is a model file, complete: any program that knows the four parts can run your model from it.",
+    why="this is a complete model file: any program that knows the four parts can read your weights from it.",
     mistakes=(
         Mistake("offsets from the start of the file", edit(
                 "    with open",
                 "    start = 16 + len(block) + sum(len(descriptor_bytes(name, shapes[name], 0, 0)) for name in state)\n    with open",
             ).edit("offsets[name]", "offsets[name] + start"),
-            cause="The place where the data section begins was added to each offset, and the reader adds it again.",
+            cause="Each offset counts from the start of the file, and the reader adds the start of the data section again.",
             cure="Store what `tensor_offsets` returns, unchanged.",
             see="the first offset not 0, and everything else right"),
         Mistake("offsets fixed too early", edit("offsets[name]", "offsets[name] + 16 + len(block)"),
-            cause="The count began after the metadata, before any descriptor was written, and each one moves the data.",
+            cause="Each offset counts from the start of the file, as if no descriptors followed the metadata.",
             cure="Store what `tensor_offsets` returns: it counts from the start of the data section, which is 0.",
             see="the first offset 16 or a little more, and everything else right"),
         Mistake("dims reversed", edit("shapes[name]", "shapes[name][::-1]"),
-            cause="The dims were turned around, as for real GGUF, and this format keeps PyTorch's order: out, then in.",
+            cause="The dims are reversed, as in real GGUF; this format keeps PyTorch's order: out, then in.",
             cure="Pass `tuple(w.shape)` as it is.", see="dims[0] and dims[1] exchanged in the descriptors"),
+        Mistake("metadata after the descriptors", edit("        file.write(block)  # 2. metadata\n", "").edit("        for name, w in state.items():  # 4", "        file.write(block)\n        for name, w in state.items():  # 4"),
+            cause='The metadata stands after the descriptors, and it must follow the header directly.',
+            cure='Write header, metadata, descriptors, data.', see='a descriptor at byte 16'),
+        Mistake("metadata missing", edit("        file.write(block)  # 2. metadata\n", ""),
+            cause='The header announces metadata, and none is written.',
+            cure='Write the block after the header.', see='a descriptor at byte 16, and the file too short'),
+        Mistake("counts swapped", edit("len(state), len(block)", "len(block), len(state)"),
+            cause='The number of tensors and the length of the metadata are exchanged in the header.',
+            cure='Call `header_bytes(n_tensors, metadata_len)`.', see='header.n_tensors and header.metadata_len exchanged'),
+        Mistake("every offset 0", edit("offsets[name]))", "0))"),
+            cause='Every descriptor says that its data begins at byte 0.',
+            cure='Write the offset that `tensor_offsets` gives for the name.', see='right for one tensor, wrong for the second'),
+        Mistake("sorted by name", edit("for name in state:", "for name in sorted(state):").edit("for name, w in state.items():  # 4", "for name, w in sorted(state.items()):  # 4"),
+            cause='The tensors are sorted by name, and they must keep the order of the model.',
+            cure='Loop over `state` as it is.', see='the tensors in alphabetical order'),
+        Mistake("metadata made after opening", edit("    block = metadata_bytes(metadata)\n", "").edit("as file:\n", "as file:\n        block = metadata_bytes(metadata)\n"),
+            cause='The call is refused for its metadata, and by then the file is changed already.',
+            cure='Call it before you open the file.', see='the call refused, and the old file changed'),
+        Mistake("a newline after the metadata", edit("file.write(block)", "file.write(block + b\"\\n\")"),
+            cause='A newline follows the metadata, and the header does not count it.',
+            cure='Write the block as it is.', see='every descriptor one byte too late'),
+        Mistake("old bytes left at the end", edit("open(path, \"wb\")", "open(path, \"r+b\" if path.exists() else \"wb\")"),
+            cause='The last bytes of the old, larger file are still there.',
+            cure='Open the file with mode `wb`, which empties it first.', see='old bytes after the data when a file is replaced'),
         Mistake("a text file", edit('"wb"', '"w"'),
             cause='Mode "w" opens a file for text, and bytes are not text.',
             cure='Open the file with mode "wb".', see="`write() argument must be str, not bytes`"),
@@ -193,7 +301,7 @@ EXERCISE = Exercise(
             cause="The data comes where the first descriptor belongs.",
             cure="Write the descriptors first, and the data last.", see="weights right after the metadata"),
         Mistake("metadata_len counts characters", edit("len(block)", "len(block.decode())"),
-            cause="The length was taken from the text, and é takes two bytes in UTF-8.",
+            cause="The length counts characters, and é takes two bytes in UTF-8.",
             cure="Take `len` of the encoded block.", see="right for ASCII, one too small for `café`"),
         Mistake("metadata_len counts lines", edit("len(block)", "len(metadata)"),
             cause="The header holds the number of entries, and a reader needs the number of bytes.",
@@ -204,14 +312,14 @@ EXERCISE = Exercise(
         Mistake("nothing quantized", edit("encode_tensor(w, dtypes[name])", "w.tobytes()"),
             cause="The descriptor promises Q8 or Q4, and the data is float32.",
             cure="Write each tensor with the encoder of its dtype: `encode_tensor(w, dtypes[name])`.",
-            see="descriptors right, and the file too long"),
+            see="descriptors right, and the file too large"),
         Mistake("opened before the plan was made",
             edit("dtypes = choose", 'open(path, "wb").close()\n    dtypes = choose'),
-            cause="Opening with `wb` empties the file at once; if a scheme is refused after that, the old file is gone.",
+            cause="The call is refused, and by then the file is opened and emptied already: the old content is lost.",
             cure="Make the whole plan first, and open the file last.", see="the call refused, and a file left behind"),
         Mistake("appended", edit('"wb"', '"ab"'),
             cause="The new file was written after the old one.",
-            cure='Open the file with mode "wb".', see="old bytes in front of the magic when you write a second time"),
+            cure='Open the file with mode "wb".', see="old bytes before the magic when you write a second time"),
         Mistake("returned instead of written", edit('with open(path, "wb")', "import io\n    with io.BytesIO()").edit(
                 "file.write(encode_tensor(w, dtypes[name]))",
                 "file.write(encode_tensor(w, dtypes[name]))\n        return file.getvalue()",

@@ -4,14 +4,17 @@ from ...lab import Exercise, Mistake, edit
 from ..shared.gguf_lite_by_hand import Q4, Q8
 from . import largest_part as largest_part_lesson
 from .largest_part import largest_part
-from .saving_ratio import saving_ratio
 from .what_costs import OVERHEAD
 
 
 def readme_answers(torch_save, size, parts, costs):
-    """The three answers, a line each, in the form shown above.
+    """The three answers, a line each, in the form shown above; no newline at the end.
 
     torch_save, size: bytes; parts: dict, name -> bytes of all parts of the file; costs: dict, reason -> bytes   ->   str
+
+    Line 1: torch_save in MB with one decimal, size in MB with two, their ratio with one. An MB is 1,000,000 bytes.
+    Line 2: the largest part and its percent of the sum of all parts, with one decimal.
+    Line 3: each cost above 0, the largest first, in whole bytes with commas between thousands, joined by "; ".
     """
     largest, percent = largest_part(parts)
     reasons = [(cost, reason) for reason, cost in costs.items() if cost > 0]
@@ -19,7 +22,7 @@ def readme_answers(torch_save, size, parts, costs):
     return "\n".join(
         [
             f"1. `torch.save` takes {torch_save / 1e6:.1f} MB, this file {size / 1e6:.2f} MB: "
-            f"{saving_ratio(torch_save, size):.1f} times smaller.",
+            f"{torch_save / size:.1f} times smaller.",
             f"2. The largest part is {largest}: {percent:.1f} % of the file.",
             f"3. It is not 8 times, because beyond 4 bits a weight there are: {listed}.",
         ]
@@ -50,49 +53,92 @@ def cases(random):
     return [
         (8_000_000, 1_000_000, {"weights": 750_000, "rest": 250_000}, {"scales": 500.0}),
         (3_000_000, 2_000_000, {"a": 500_000, "z": 1_500_000}, {"scales": 1_000.0, "padding": 0.0, "header": 2_000.0}),
+        (6_450_000, 1_004_999, {"a": 1_004_999}, {"scales": 1_000.0}),
         (13_965_831, sum(parts.values()), parts, costs),
         (4 * size, size, {"values": 2_000_000, **{k: int(v) for k, v in drawn.items()}}, drawn),
+        (5_000_000, 700_000, {"b": 300_000, "a": 400_000}, {"scales": 12_000.0, "header": 900.0, "padding": 11_000.0}),
+        (9_500_000, 2_396_000, {"u": 900_000, "v": 1_100_000, "w": 300_000}, {"scales": 70_000.0, "header": 3_000_000.0}),
+        (5_000_000, 700_000, {"b": 350_000, "a": 350_000}, {"header": 40.0, "scales": 12_000.0}),
+        (999_949, 994_999, {"only": 7}, {"b": 999.0, "a": 1_000_000.0, "c": 0, "d": 1_000.0, "e": 7.0}),
     ]
+
+
+def quantities(torch_save, size, parts, costs):
+    """Numbers that are easily taken for others."""
+    sizes = sorted(parts.values())
+    return {
+        "the size of `torch.save` in MB": torch_save / 1e6,
+        "the size of the file in MB": size / 1e6,
+        "the size of `torch.save` in MiB": torch_save / 2**20,
+        "the size of the file in MiB": size / 2**20,
+        "the size of the file divided by that of `torch.save`": size / torch_save,
+        "the bytes of `torch.save` less those of the file": torch_save - size,
+        "the MB that the file is smaller by": (torch_save - size) / 1e6,
+        "the largest part in percent of `size`": 100 * sizes[-1] / size,
+        "the largest part in percent of `torch_save`": 100 * sizes[-1] / torch_save,
+        "the smallest part in percent of all parts": 100 * sizes[0] / sum(sizes),
+        "the first part in percent of all parts": 100 * next(iter(parts.values())) / sum(sizes),
+        "the last part in percent of all parts": 100 * [*parts.values()][-1] / sum(sizes),
+        "the bytes of the largest part": sizes[-1],
+        "the largest part in percent of all costs": 100 * sizes[-1] / (sum(costs.values()) or 1),
+        "a cost is 0": 0 in costs.values(),
+        "there is more than one cost": len(costs) > 1,
+        "the costs are not in falling order": list(costs.values()) != sorted(costs.values(), reverse=True),
+        "the parts do not add up to `size`": sum(sizes) != size,
+    }
 
 
 EXERCISE = Exercise(
     goal="Write the three answers of the README as three lines of text, with every number taken from the arguments.",
     reference=readme_answers, oracle=oracle, cases=cases, minutes=10, difficulty="core",
+    quantities=quantities,
     hints=(
-        "An f-string formats as it fills in: `{x / 1e6:.2f}` for MB of 1,000,000 bytes with two decimals, `{x:,.0f}` for whole bytes with commas.",
-        "Sort the costs by their bytes, largest first, leave out those that are 0, and join them with `'; '`; `saving_ratio` and `largest_part` give the rest.",
+        "Write the three lines once with the numbers of the example, and then put an expression where each number is.",
+        "An f-string formats what it fills in: `:.2f` after a value gives two decimals, `:,.0f` gives commas; `sorted` with `reverse=True` puts the largest pair first.",
     ),
     why="no number in your README was typed by hand, so none of them can be out of date.",
     mistakes=(
-        Mistake("ratio upside down", edit("saving_ratio(torch_save, size)", "1 / saving_ratio(torch_save, size)"),
-            cause="The file's size was divided by that of `torch.save`.",
-            cure="Call `saving_ratio(torch_save, size)`, in this order.", see="`0.1 times smaller` in line 1"),
+        Mistake("ratio upside down", edit("torch_save / size:.1f", "size / torch_save:.1f"),
+            cause="The ratio is the file's size divided by that of `torch.save`.",
+            cure="Divide the size of `torch.save` by the size of the file.", see="`0.1 times smaller` in line 1"),
         Mistake("MiB called MB", edit("torch_save / 1e6", "torch_save / 2**20").edit("size / 1e6", "size / 2**20"),
-            cause="The bytes were divided by 1,048,576, which is a MiB.",
+            cause="The sizes are those in MiB, of 1,048,576 bytes.",
             cure="Divide by `1e6`: the text says MB.", see="`7.6 MB` where `8.0 MB` is expected"),
         Mistake("a fraction called percent", edit("{percent:.1f}", "{percent / 100:.1f}"),
             cause="The share is between 0 and 1, and the text says %.",
             cure="Multiply by 100, or take the percent that `largest_part` returns.", see="`0.8 %` in line 2"),
         Mistake("percent of the wrong total", edit("{percent:.1f}", "{100 * parts[largest] / torch_save:.1f}"),
-            cause="The part was compared with what `torch.save` writes, and the text says: of the file.",
+            cause="The percent is that of what `torch.save` writes, and the text says: of the file.",
             cure="Take the percent that `largest_part(parts)` returns.", see="`9.4 %` where `75.0 %` is expected"),
         Mistake("smallest part", edit(
                 "largest, percent = largest_part(parts)",
                 "largest = min(parts, key=parts.get)\n    percent = 100 * parts[largest] / sum(parts.values())",
             ),
-            cause="The part with the fewest bytes was named.",
+            cause="Line 2 names the part with the fewest bytes.",
             cure="Use `largest_part(parts)`.", see="a name in line 2 that nobody expects"),
         Mistake("reasons as they come", edit("sorted(reasons, reverse=True)", "reasons"),
-            cause="The costs stand in the order of the dict, and the one that matters need not be first.",
+            cause="The costs are in the order of the dict, and the largest need not be first.",
             cure="Sort them by their bytes, largest first.", see="the right reasons in line 3, in another order"),
         Mistake("reasons that cost nothing", edit(" if cost > 0]", "]"),
             cause="A cost of 0 bytes is no reason.",
             cure="Leave out the costs that are 0.", see="`padding 0 bytes` in line 3"),
+        Mistake("two decimals for torch.save", edit("{torch_save / 1e6:.1f}", "{torch_save / 1e6:.2f}"),
+            cause="The size of `torch.save` has one decimal in this form.",
+            cure="Format it with `:.1f`.", see="`8.00 MB` where `8.0 MB` is expected"),
+        Mistake("joined by commas", edit('"; ".join', '", ".join'),
+            cause="The reasons are joined by commas, and a name such as `header, metadata, descriptors` has commas in it.",
+            cure='Join them with `"; "`.', see="a comma where `;` is expected in line 3"),
+        Mistake("smallest first", edit("sorted(reasons, reverse=True)", "sorted(reasons)"),
+            cause="The smallest cost stands first, and the largest is asked for.",
+            cure="Give it `reverse=True`.", see="the right reasons in line 3, the largest last"),
+        Mistake("decimals of bytes", edit("{cost:,.0f}", "{cost:,}"),
+            cause="A cost may be a float, and then it is written with a point.",
+            cure="Format it with `:,.0f`.", see="`500.0 bytes` where `500 bytes` is expected"),
         Mistake("numbers without commas", edit("{cost:,.0f}", "{cost:.0f}"),
             cause="Numbers of six digits are hard to read without separators.",
             cure="Format them with `{cost:,.0f}`.", see="`278528` where `278,528` is expected"),
         Mistake("a newline at the end", edit("{listed}.", "{listed}.\\n"),
             cause="The text ends with a newline, which makes a fourth, empty line.",
-            cure="Join the three lines with newlines, and add none behind the last.", see="`line 4 differs`"),
+            cure="Join the three lines with newlines, and add none after the last.", see="`line 4 differs`"),
     ),
 )

@@ -4,14 +4,14 @@ import math
 from fractions import Fraction
 
 from ...lab import Exercise, Mistake, edit
-from ..shared import observed
+from ..shared import counts, observed
 from ..shared.gguf_lite_by_hand import tensor_bytes_oracle
 
 
 def effective_bits(size, shapes):
     """The bits per weight of a whole file.
 
-    size: bytes of the file; shapes: dict, name -> dims of every tensor   ->   a float
+    size: bytes of the whole file; shapes: dict, name -> dims of every tensor   ->   a float, not rounded
     """
     return 8 * size / sum(math.prod(dims) for dims in shapes.values())
 
@@ -28,46 +28,58 @@ def cases(random):
     return [
         (2, {"w": (2, 2)}),
         (100, {"w": (4, 8), "b": (4,)}),
+        (6, {"a": (2, 3), "b": (2, 3)}),
         (9, {"scalar": (), "w": (3, 5)}),
+        (35, {"conv": (2, 3, 4), "b": (2,)}),
+        (7, {"empty": (0, 4), "w": (3, 2)}),
         (sum(rows) * 70, {f"fc{i}.weight": (n, 64) for i, n in enumerate(rows)} | {"ln.weight": (64,)}),
+        (50, {"b": (6,), "w": (6, 4), "ln": (4,)}),
+        (33, {"tok_emb.weight": (10, 3), "s": ()}),
+        (1000, {"a": (20, 10), "b": (20,), "c": (3, 20), "d": (3,)}),
+        (3, {"w": (1, 7)}),
     ]
+
+
+def quantities(size, shapes):
+    """What the bits are divided by, and what might be."""
+    return counts.of_shapes(shapes)
 
 
 EXERCISE = Exercise(
     goal="Return the effective bits per weight of a file: all its bits over all the numbers that the model has.",
     reference=effective_bits, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up", observe=observed.values,
-    tolerance=1e-9,
+    tolerance=1e-9, quantities=quantities,
     hints=(
-        "A tensor holds as many numbers as the product of its dims; a scalar, with dims `()`, holds one.",
-        "`8 * size` are the bits; divide them by the sum of `math.prod(dims)` over `shapes.values()`.",
+        "You need two totals: all bits of the file, and all numbers of the model. A byte has eight bits.",
+        "`math.prod` counts the numbers of one tensor, also of a bias and of a scalar; `sum` over `shapes.values()` counts them all.",
     ),
-    why="a 4-bit file has more than 4 bits a weight, and this number says at once how much more.",
+    why="a 4-bit file has more than 4 bits a weight, and this number says how much more.",
     mistakes=(
         Mistake("two dims assumed", edit("math.prod(dims)", "dims[0] * dims[1]"),
-            cause="`dims[0] * dims[1]` fails for a bias, which has one dim, and for a scalar, which has none.",
+            cause="The function asks for a second dim, but a bias has one dim, and a scalar has none.",
             cure="Use `math.prod(dims)` for any number of dims.", see="`IndexError: tuple index out of range`"),
         Mistake("whole bits only", edit("8 * size / sum", "8 * size // sum"),
-            cause="`//` throws the fraction away, and in it stands what the scales cost.",
+            cause="The result is rounded down to whole bits, and the fraction is what the scales cost.",
             cure="Divide with `/`.", see="whole numbers only"),
         Mistake("bytes per weight", edit("8 * size", "size"),
-            cause="The size is in bytes, and a byte has eight bits.",
+            cause="The result is eight times too small: the size is in bytes, and a byte has eight bits.",
             cure="Multiply the size by 8.", see="an answer that is eight times too small"),
         Mistake("matrices only", edit("in shapes.values())", "in shapes.values() if len(dims) == 2)"),
-            cause="Biases and norms are in the file, so their numbers belong into the count.",
+            cause="Only the numbers of matrices count in the result; biases and norms are in the file, too.",
             cure="Count every tensor, whatever its number of dims.",
             see="an answer that is too large as soon as there is a bias"),
         Mistake("dims added instead of multiplied", edit("math.prod(dims)", "sum(dims)"),
-            cause="A matrix of 4 by 8 holds 32 numbers, not 12.",
+            cause="The bits are divided by the sum of all dims; a matrix of 4 by 8 holds 32 numbers, not 12.",
             cure="Use `math.prod(dims)`.", see="an answer that is far too large for matrices"),
         Mistake("a scalar counts nothing", edit("in shapes.values())", "in shapes.values() if dims)"),
-            cause="Empty dims were read as no numbers, but a scalar is one.",
-            cure="Leave it to `math.prod(())`, which is 1.",
+            cause="A scalar does not count in the result, but it is one number.",
+            cure="Use `math.prod(dims)`: it is 1 where dims are `()`.",
             see="an answer that is slightly too large where dims are `()`"),
         Mistake("upside down", edit("8 * size / sum(", "1 / (8 * size) * sum("),
-            cause="These are weights per bit.",
+            cause="The result is 1 divided by the right one: weights per bit.",
             cure="Divide the bits by the number of weights.", see="`0.25` where `4.0` is expected"),
         Mistake("mean over tensors", edit("sum(math.prod(dims) for dims in shapes.values())", "len(shapes)"),
-            cause="The bits were shared out among the tensors instead of their numbers.",
+            cause="The result is the bits divided by the number of tensors, not by the number of weights.",
             cure="Divide by the number of weights, not by `len(shapes)`.", see="thousands of bits"),
     ),
 )

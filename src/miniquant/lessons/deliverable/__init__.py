@@ -1,7 +1,6 @@
 """The three questions of the README (the assignment's Block E)."""
 
 EXERCISES = (
-    "saving_ratio",
     "effective_bits",
     "largest_part",
     "ceiling_ratio",
