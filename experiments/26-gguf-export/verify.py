@@ -52,7 +52,7 @@ class RoundTrip:
     sizes: FileSizes
     weights: dict[str, float]
     layers: dict[str, float]
-    late_weights: dict[str, float]  # the trap: the same two if the scale is rounded only when it is stored
+    late_weights: dict[str, float]  # the trap: the same two if the model in memory keeps the exact scale
     late_layers: dict[str, float]
 
 
@@ -141,7 +141,7 @@ def _yes(holds: bool) -> str:
 
 def _trap(what: str, limit: float, error: float) -> tuple[str, ...]:
     verdict = f"past the {limit:g} allowed" if error > limit else "within the limit"
-    return f"the trap, scale rounded late: {what}", "reported", f"≈ {error:.1e}", verdict
+    return f"the trap, exact scale in memory: {what}", "reported", f"≈ {error:.1e}", verdict
 
 
 def bar_of(name: str) -> float | None:
@@ -167,7 +167,7 @@ def _reason(trip: RoundTrip) -> str:
 
 def error_rows(trip: RoundTrip) -> Table:
     """max abs error, tensor by tensor, then layer by layer; beside it, the trap."""
-    rows = [("tensor", "stored as", "reloaded - fake-quantized", "scale rounded late")]
+    rows = [("tensor", "stored as", "reloaded - fake-quantized", "exact scale in memory")]
     rows += [(n, trip.schemes[n], _short(e), _short(trip.late_weights[n])) for n, e in trip.weights.items()]
     rows += [("output of layer", "", "", "")]
     rows += [(n, "", _short(e), _short(trip.late_layers[n])) for n, e in trip.layers.items()]
