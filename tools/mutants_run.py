@@ -26,7 +26,8 @@ from mutants_faults import Mutant
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "miniquant"
 WORK = ROOT / ".mutants"  # what may be thrown away
-TESTS_SECONDS = 6.0  # of the tests that are tried on one mutant, as they take without it
+ELSEWHERE = 1000.0  # added to the seconds of tests that execute no line of the module: they come last
+TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take without it
 MEMORY = 4 * 2**30  # bytes a mutant may take beyond what the parent has
 PRELOAD = ("numpy", "coverage", "pytest", "_pytest.doctest", "hypothesis.strategies", "hypothesis.extra.numpy",
            "hypothesis.internal.conjecture.engine", "rich.console", "click", "numba", "torch", "safetensors.torch",
@@ -284,11 +285,25 @@ def choose(
         if Path(file).stem == f"test_{Path(module).stem}":
             alien = {test for lines in facts["lines"].values() for test in lines}
             rows += [(seconds, file, test) for test, seconds in facts["times"].items() if test not in alien]
+    if not mutant.function:  # a constant or a table may be read by any test of the package
+        touched = {(file, test) for _, file, test in rows}
+        rows += [
+            (ELSEWHERE + seconds, file, test)
+            for file, facts in known.items()
+            for test, seconds in facts["times"].items()
+            if (file, test) not in touched
+        ]
     by_file: dict[str, list[tuple[float, str]]] = defaultdict(list)
     for seconds, file, test in sorted(rows):
-        by_file[file].append((seconds, test))
+        by_file[file].append((seconds % ELSEWHERE, test))
     chosen, total = [], 0.0
-    for file in sorted(by_file, key=lambda f: (-kills[f], sum(t for t, _ in by_file[f]) / len(by_file[f]))):
+    first = {file: min(seconds for seconds, f, _ in rows if f == file) > ELSEWHERE for file in by_file}
+    listing = {file: mutant.function is not None or "unchanged" not in file for file in by_file}  # they see any table
+
+    def order(f: str) -> tuple[bool, int, bool, float]:
+        return listing[f], -kills[f], first[f], sum(t for t, _ in by_file[f]) / len(by_file[f])
+
+    for file in sorted(by_file, key=order):
         names, cost = [], 0.0
         for seconds, test in by_file[file]:
             if total + cost + seconds <= TESTS_SECONDS or not (chosen or names):

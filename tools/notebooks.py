@@ -3,7 +3,8 @@
 ``solutions/NN-name.ipynb`` is the only source. In it,
   * ``### BEGIN SOLUTION`` / ``### END SOLUTION`` mark what a student writes;
   * a cell with the metadata ``{"miniquant": {"exercise": NAME, "part": "goal" | "stub" | "check" | "help"}}`` is filled
-    in from the exercise's lesson, so its solution, hints and diagnoses stand in one place.
+    in from the exercise's lesson, so its solution, hints and diagnoses stand in one place;
+  * the paragraph **Time.** of the first cell is computed from the words and the exercises.
 ``notebooks/NN-name.ipynb`` is the same without the solutions. Both are executed and their outputs stored.
 
     python tools/notebooks.py [--check | --keep-outputs] [LAB ...]
@@ -27,8 +28,9 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 from tqdm import tqdm
 
-from miniquant.lab import find
+from miniquant.lab import exercises, find
 from miniquant.lab.authoring.cells import exercise_of, grading_metadata, source_of
+from miniquant.lab.authoring.reading import time_of, with_time
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS, NOTEBOOKS = ROOT / "solutions", ROOT / "notebooks"
@@ -57,6 +59,9 @@ def solved(path: Path) -> NotebookNode:
             if "### BEGIN SOLUTION" in cell.source:
                 tags.add("hide-input")
             _set_tags(cell, tags)
+    minutes = {name: exercises()[name].minutes for name in exercises() if exercises().lab_of(name) == path.name[:2]}
+    first = notebook.cells[0]
+    first.source = with_time(first.source, time_of(notebook.cells, minutes))
     return notebook
 
 
@@ -140,6 +145,7 @@ def main() -> int:
         print("\n".join(wrong) or "every notebook is what its source gives")
         return bool(wrong)
     os.environ["MINIQUANT_PROGRESS"] = os.devnull
+    os.environ.pop("MPLBACKEND", None)  # the kernel draws by itself; another backend would store no image
     bar = tqdm(chosen(options.labs), desc="notebooks", unit="lab")
     for path in bar:
         bar.set_postfix_str(path.stem)

@@ -39,6 +39,17 @@ def paths(model, tmp_path_factory):
     return {path.name: path for path in sorted(folder.iterdir())}
 
 
+BITS = {  # the points of the lab on four bits, of which five lie close together
+    **{
+        f"INT4, groups of {size}": (4 + 16 / size, Estimate(0.02 + size / 5000, 0.002))
+        for size in (16, 32, 64, 128, 256)
+    },
+    "INT8, a scale a row": (8.0625, Estimate(4e-4, 1e-5)),
+    "INT3, groups of 64": (3.25, Estimate(0.14, 0.01)),
+    "INT2, groups of 64": (2.25, Estimate(1.5, 0.06)),
+}
+
+
 @pytest.fixture(scope="module")
 def figures(model, paths):
     """Each figure once, with the settings and the open figures of the caller before and after."""
@@ -52,9 +63,11 @@ def figures(model, paths):
             "size_pies": plots.size_pies(sizes["int4-small-embeddings"], whole),
             "size_bars": plots.size_bars(sizes, whole, bar=3.0),
             "size_against_kl": plots.size_against_kl(KL),
+            "bits_against_kl": plots.bits_against_kl(BITS, guess=0.01, title="fewer bits"),
             "descriptor_bytes": plots.descriptor_bytes(file, "layers.0.mlp.fc1.weight"),
             "number_line": plots.number_line([-0.9, 0.26, 1.3], 0.13, 7),
             "probabilities": plots.probabilities(["a", " b", "\n"], {"one": [0.5, 0.2, 0.3], "two": [0.4, 0.3, 0.3]}),
+            "layer_curves": plots.layer_curves({"good": dict.fromkeys(ERRORS["late"], 0.0)}, limit=1e-3),
             "throughput_bars": plots.throughput_bars({"encode": 700.0, "copy": 12_000.0}),
         }
     drawn["settings"] = before, (dict(matplotlib.rcParams), plt.get_fignums())
@@ -197,6 +210,20 @@ def test_points_of_size_and_kl_are_where_the_data_are_and_each_has_its_name(figu
     assert names == ["f32: exactly 0", *list(KL)[1:]]
     for (size, kl), label in zip(list(KL.values())[1:], ax.texts[1:]):
         assert tuple(label.xy) == (size / 1e6, kl.mean)
+
+
+def test_points_of_bits_and_kl_are_where_the_data_are_and_the_guess_is_a_line(figures):
+    ax = figures["bits_against_kl"].axes[0]
+    labels = {t.get_text(): tuple(t.xy) for t in ax.texts if isinstance(t, Annotation)}
+    assert labels == {name: (bits, kl.mean) for name, (bits, kl) in BITS.items()}
+    assert [line.get_ydata()[0] for line in ax.lines if line.get_label() == "your guess"] == [0.01]
+    assert "INT8, a scale a row 8.062 bits and 0.0004 nats" in figures["bits_against_kl"].alt
+
+
+def test_without_a_guess_there_is_no_line_for_one():
+    for guess in (None, float("nan")):
+        ax = plots.bits_against_kl(BITS, guess=guess).axes[0]
+        assert "your guess" not in [line.get_label() for line in ax.lines]
 
 
 def test_a_descriptor_shows_each_byte_and_each_value(figures, paths):

@@ -1,4 +1,4 @@
-"""The figures of lab 16."""
+"""The figures of lab 19."""
 
 from itertools import pairwise
 

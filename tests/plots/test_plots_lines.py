@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from miniquant import plots
+from miniquant.plots.style import mark_guess
 
 EVENTS = [("pickle's protocol 2", 2003.5, "standard library"), ("one", 2020.0, "torch"), ("two", 2023.6, "torch")]
 
@@ -83,3 +84,35 @@ def test_every_event_stands_at_its_year_and_a_kind_is_in_the_legend_once(figures
 def test_a_curve_that_cannot_be_drawn_is_refused_by_name(points):
     with pytest.raises(ValueError, match="'broken'"):
         plots.curves({"broken": points}, x_label="x", y_label="y")
+
+
+@pytest.mark.parametrize(("along", "expected"), [("x", ([3, 3], [0, 1])), ("y", ([0, 1], [3, 3]))])
+def test_a_guess_is_a_line_across_the_figure_with_a_name(along, expected):
+    figure, axes = plt.subplots()
+    mark_guess(axes, np.float32(3), along)
+    (line,) = axes.lines
+    assert ([*line.get_xdata()], [*line.get_ydata()]) == expected
+    assert line.get_label() == axes.get_legend().texts[0].get_text() == "your guess"
+    plt.close(figure)
+
+
+@pytest.mark.parametrize("guess", [None, float("nan"), float("inf")])
+def test_no_guess_draws_nothing(guess):
+    figure, axes = plt.subplots()
+    mark_guess(axes, guess)
+    assert not axes.lines and axes.get_legend() is None
+    plt.close(figure)
+
+
+def test_a_guess_is_a_point_at_the_right_end_of_fitted_lines_and_no_guess_is_none():
+    def points(guess):
+        fig = plots.fitted_lines(
+            [0.0, 1.0], [0.0, 2.0], {"a": (2.0, 0.0)}, x_label="h", y_label="j", reach=5.0, guess=guess
+        )
+        return fig, [line for line in fig.axes[0].lines if line.get_label() == "your guess"]
+
+    fig, (star,) = points(7.5)
+    assert star.get_xydata().tolist() == [[5.0, 7.5]] and "The guess is 7.50 at 5." in fig.alt
+    for nothing in (None, float("nan")):
+        fig, stars = points(nothing)
+        assert not stars and "guess" not in fig.alt

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from places import ROOT
 
-from miniquant.calibrate import awq, calibration_tokens, gptq, plant_outliers, round_to_nearest
+from miniquant.calibrate import awq, calibration_tokens, plant_outliers, round_to_nearest
 from miniquant.evaluate.quality import evaluate
 from miniquant.models import corpus
 
@@ -33,31 +33,20 @@ def table():
 
 @pytest.fixture(scope="module")
 def windows():
-    return corpus.held_out_windows()[::8]
+    return corpus.held_out_windows()[::16]
 
 
 @pytest.fixture(scope="module")
 def text():
-    return calibration_tokens(40)
+    return calibration_tokens(16)
 
 
-# ---- the bars, measured here -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rule", ["Q4_1", "int3_g64"])
-def test_gptq_halves_the_divergence_of_rounding_to_nearest(trained, windows, text, rule):
-    plain, better = (
-        evaluate(model, windows, trained).kl.mean()
-        for model in (round_to_nearest(trained, rule), gptq(trained, text, rule))
-    )
-    assert better <= 0.5 * plain
+# ---- a bar, measured here; GPTQ's is in tests/calibrate --------------------------------------------------------------
 
 
 def test_awq_saves_what_planted_outliers_spoil(trained, windows, text, measure):
     planted = plant_outliers(trained)
-    plain, better = (
-        evaluate(round_to_nearest(model), windows, trained) for model in (planted, awq(planted, text[:16]))
-    )
+    plain, better = (evaluate(round_to_nearest(model), windows, trained) for model in (planted, awq(planted, text)))
     base = evaluate(trained, windows)
     assert better.kl.mean() <= 0.3 * plain.kl.mean()
     assert measure.gap_closed(better.nll.mean(), plain.nll.mean(), base.nll.mean()) >= 0.8
@@ -126,7 +115,7 @@ def test_choosing_integers_took_less_than_two_minutes(table):
 
 
 def test_a_small_run_gives_rows_of_the_same_form(table, measure, windows, text, capsys):
-    names = ("float", "Q4_1", "Q4_1 GPTQ", "int3_g64", "int3_g64 AWQ, scales only", "W8A8")
+    names = ("float", "Q4_1", "int3_g64", "int3_g64 AWQ, scales only", "W8A8")  # GPTQ is measured again below
     found = measure.measure(windows[:2], text[:2], {name: measure.METHODS[name] for name in names})
     assert "100%" in capsys.readouterr().err, "a progress bar"
     assert list(found) == list(measure.MODELS)

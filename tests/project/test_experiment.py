@@ -151,7 +151,7 @@ def test_verify_quick_checks_every_preset_and_exits_with_0(scripts, found, watch
     said = capsys.readouterr().out
     for part in (
         "int4-everything",
-        "scale rounded late",
+        "exact scale in memory",
         "header and descriptors",
         "KL(float, int8)",
         "embeddings take",

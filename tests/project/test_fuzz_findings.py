@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import malformations as lite
 import pytest
+from lines import lines_of_python
 
 from fuzz import bump
 from miniquant import open_gguf_lite
 from miniquant.formats.fields import fields
-
-
-def lines_of_python(function) -> int:
-    """How many lines run: in place of a clock."""
-    count = 0
-
-    def trace(_frame, event, _argument):
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        function()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize("rows", [2**16, 2**32 - 1])

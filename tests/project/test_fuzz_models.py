@@ -55,7 +55,7 @@ def test_the_undamaged_models_load(path):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=400)
+@settings(max_examples=150)
 def test_a_damaged_model_is_loaded_described_and_decoded_or_refused(path, number):
     path.unlink(missing_ok=True)
     path.write_bytes(damaged(number))

@@ -1,0 +1,84 @@
+"""The kernels in which the notebooks are tested begin with the large libraries, and with nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+import pytest
+from jupyter_client.manager import KernelManager
+from jupyter_client.provisioning import local_provisioner
+from prepared_kernels import Prepared
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kernels cannot be copied here")
+
+
+@pytest.fixture
+def prepared(monkeypatch):
+    """The same plugin, with a small library in the place of the large ones."""
+    found = Prepared(("colorsys", "ipykernel.kernelapp"))
+    monkeypatch.setattr(local_provisioner, "launch_kernel", found.launch)
+    yield found
+    found.end()
+
+
+def said(client, code):
+    """What a cell prints."""
+    printed = []
+    client.execute_interactive(code, timeout=60, output_hook=lambda m: printed.append(m["content"].get("text", "")))
+    return "".join(printed).strip()
+
+
+def started(folder):
+    manager = KernelManager()
+    manager.start_kernel(cwd=str(folder), env={**os.environ, "FOLDER": folder.name})
+    client = manager.client()
+    client.start_channels()
+    client.wait_for_ready(timeout=60)
+    return manager, client
+
+
+ABOUT = """
+import json, os, sys
+asked = [name in sys.modules for name in ("colorsys", "miniquant", "prepared_kernels")]
+print(json.dumps([os.path.basename(os.getcwd()), os.environ["FOLDER"], *asked, "left" in globals()]))
+left = 1
+"""
+
+
+def test_each_kernel_has_its_folder_and_environment_the_libraries_and_nothing_of_another_notebook(prepared, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        manager, client = started(tmp_path / name)
+        assert json.loads(said(client, ABOUT)) == [name, name, True, False, False, False]
+        client.stop_channels()
+        manager.shutdown_kernel()
+        assert not manager.is_alive()
+
+
+def test_an_interrupt_stops_a_cell_and_a_kernel_that_died_is_known_to_be_dead(prepared, tmp_path):
+    manager, client = started(tmp_path)
+    message = client.execute("import time; print('begun', flush=True); time.sleep(60)")
+    while "begun" not in client.get_iopub_msg(timeout=30)["content"].get("text", ""):
+        pass
+    manager.interrupt_kernel()
+    reply = client.get_shell_msg(timeout=30)
+    while reply["parent_header"].get("msg_id") != message:
+        reply = client.get_shell_msg(timeout=30)
+    assert reply["content"]["ename"] == "KeyboardInterrupt"
+    client.stop_channels()
+    kernel = manager.provisioner.process
+    kernel.kill()
+    assert kernel.wait() == -signal.SIGKILL
+    manager.cleanup_resources()
+
+
+def test_a_notebook_that_asks_what_is_imported_gets_a_kernel_of_the_usual_kind(prepared, tmp_path, monkeypatch):
+    notebook = tmp_path / "asks.ipynb"
+    notebook.write_text('"import sys; sys.modules"')
+    monkeypatch.setenv("PYTEST_CURRENT_TEST", f"{notebook}::Cell 0 (setup)")
+    started_as = prepared.launch([sys.executable, "-c", "pass"], env=dict(os.environ))
+    assert started_as.wait() == 0
+    assert prepared.process is None

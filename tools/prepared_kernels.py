@@ -1,0 +1,149 @@
+"""A pytest plugin: the kernels of nbval begin with the large libraries already imported.
+
+``-p tools.prepared_kernels`` starts one process beside each worker. It imports what takes long (torch, matplotlib,
+IPython), and nothing of miniquant. Each notebook's kernel is then a copy of that process: ``os.fork`` takes a few
+milliseconds, where an import of torch takes seconds. No kernel has seen another notebook's cells.
+
+A notebook that asks what is imported (``sys.modules``) gets a kernel of the usual kind. Where there is no ``os.fork``
+(Windows), all of them do.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jupyter_client import launcher
+from jupyter_client.provisioning import local_provisioner
+
+BACKEND = "module://matplotlib_inline.backend_inline"  # what ipykernel chooses if nobody else does
+LIBRARIES = ("torch", "matplotlib.pyplot", "ipykernel.kernelapp", "safetensors.torch")
+
+
+class Prepared:
+    """The process that holds the libraries; it is started when the first kernel is wanted."""
+
+    def __init__(self, libraries: Sequence[str] = LIBRARIES) -> None:
+        self.libraries = libraries
+        self.process: subprocess.Popen[str] | None = None
+
+    def launch(self, cmd: list[str], env: dict[str, str], cwd: str | None = None, **others: Any) -> Any:
+        """What ``jupyter_client.launcher.launch_kernel`` does: a kernel for the connection file in ``cmd``."""
+        if _asks_what_is_imported():
+            return launcher.launch_kernel(cmd, env=env, cwd=cwd, **others)
+        return _Kernel(self, self.ask(start=cmd[cmd.index("-f") :], env=env, cwd=cwd or os.getcwd()))
+
+    def ask(self, **question: Any) -> Any:
+        """One question as a line of JSON, and the answer to it."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, __file__, *self.libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+        assert self.process.stdin and self.process.stdout
+        self.process.stdin.write(json.dumps(question) + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self) -> None:
+        """End the process; kernels that are left end with it."""
+        if self.process is not None:
+            self.process.communicate()
+            self.process = None
+
+
+def _asks_what_is_imported() -> bool:
+    """Whether the notebook whose first cell pytest is about to run speaks of ``sys.modules``."""
+    notebook = Path(os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[0])
+    return notebook.suffix == ".ipynb" and "sys.modules" in notebook.read_text("utf-8")
+
+
+PREPARED = Prepared()
+
+
+def pytest_configure() -> None:
+    """From now on ``jupyter_client`` asks the prepared process for a kernel."""
+    if hasattr(os, "fork"):
+        local_provisioner.launch_kernel = PREPARED.launch
+
+
+def pytest_unconfigure() -> None:
+    """All notebooks have run."""
+    PREPARED.end()
+
+
+class _Kernel:
+    """As much of ``subprocess.Popen`` as ``jupyter_client`` needs."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, prepared: Prepared, pid: int) -> None:
+        self.prepared, self.pid = prepared, pid
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            self.returncode = self.prepared.ask(poll=self.pid)
+        return self.returncode
+
+    def wait(self) -> int:
+        while (code := self.poll()) is None:
+            time.sleep(0.02)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(15)
+
+    def kill(self) -> None:
+        self.send_signal(9)
+
+
+def _serve() -> None:
+    """Import the libraries, then start kernels until nobody asks any more."""
+    os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
+    for name in sys.argv[1:]:
+        __import__(name)
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a kernel writes to its standard output is no answer
+    for line in sys.stdin:
+        question = json.loads(line)
+        if "poll" in question:
+            pid, status = os.waitpid(question["poll"], os.WNOHANG)
+            answer = os.waitstatus_to_exitcode(status) if pid else None
+        elif answer := os.fork():
+            os.setpgid(answer, answer)  # a signal to the kernel's group reaches its own processes, and no other
+        else:
+            answers.close()
+            _become_kernel(**question)
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
+    """In the copy: the folder and the environment that the kernel should have, and then the kernel; no return."""
+    from ipykernel.kernelapp import launch_new_instance
+
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))  # if that process ends, so does the kernel
+    del sys.path[0]  # the folder of this file
+    sys.argv = ["ipykernel_launcher", *start]
+    try:
+        launch_new_instance(start)
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    _serve()
