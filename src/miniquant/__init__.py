@@ -1,4 +1,4 @@
-"""miniquant: a teaching lab on quantized model files, and the small reference library behind it.
+"""miniquant: a teaching lab on quantized model files, and the small reference library that it uses.
 
 The names here import nothing but numpy; ``read_gguf_lite`` returns torch tensors and imports torch when it is called.
 """

@@ -1,4 +1,4 @@
-"""The commands of the course: progress for students, grade for instructors, lab for authors."""
+"""The commands of the course: progress and assemble for students, grade for instructors, lab for authors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def progress() -> None:
 @click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
 @click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
 def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
-    """Grade a FOLDER of submitted notebooks (FOLDER/student/06-writer.ipynb).
+    """Grade a FOLDER of submitted notebooks (FOLDER/student/09-writer.ipynb).
 
     The results are written after each notebook, so stopping with Ctrl-C loses none.
     """
@@ -71,6 +71,23 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
         for problem in result.problems:
             click.echo(f"  {visible(problem)}")
     click.echo(visible(f"wrote {table} and {details}"))
+
+
+@click.command()
+@click.argument("notebooks", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The folder to write.")
+def assemble(notebooks: Path, out: Path | None) -> None:
+    """Put your functions from the NOTEBOOKS of labs 08 to 13 into a folder that runs, and test them there.
+
+    The folder is workspace/26-gguf-export beside the notebooks. It gets gguf_io.py, export.py, load.py, verify.py, the
+    assignment's tests, manifest.json, README.md and the form of PHASE_26_REPORT.md. What you have changed in it stays.
+    Exit code 1: a test fails.
+    """
+    from ..lab.assembly import assemble as put_together
+
+    found = put_together(notebooks, out or notebooks / "workspace" / "26-gguf-export")
+    click.echo(repr(found))
+    sys.exit(not found.passed)
 
 
 @click.group()
@@ -113,3 +130,24 @@ def check_lab(subject: str, names: tuple[str, ...]) -> None:
         for problem in wrong:
             click.echo(f"  {problem}")
     sys.exit(bool(found))
+
+
+@lab.command(name="api")
+@click.argument("subject", required=False)
+@click.option("--missing", is_flag=True, help="Only what nothing introduces before the stub.")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
+)
+def api_of_lab(subject: str | None, missing: bool, root: Path) -> None:
+    """Show the API that each solution uses, and where the course introduced it: the lab and its cell.
+
+    Without SUBJECT all labs. Exit code 1 if something is introduced nowhere before its stub.
+    """
+    from ..lab import exercises
+    from ..lab.authoring import api
+
+    names = [spec.name for spec in exercises().of_lab(subject)] if subject else list(exercises())
+    found = [use for use in api.taught(root) if use.exercise in names]
+    for number, name, line in api.table([use for use in found if not (missing and use.place)]):
+        click.echo(f"{number} {name}: {line}")
+    sys.exit(any(use.place is None for use in found))

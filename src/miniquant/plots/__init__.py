@@ -6,19 +6,22 @@ colour carries.
 
 from .errors import error_bars
 from .events import timeline
-from .files import descriptor_bytes, role_bars, size_against_kl, size_bars, size_pies
+from .files import bits_against_kl, descriptor_bytes, role_bars, size_against_kl, size_bars, size_pies
+from .layers import layer_curves
 from .lines import curves, fitted_lines
 from .predictions import probabilities
 from .speed import throughput_bars
 from .weights import error_heatmap, histograms, number_line
 
 __all__ = [
+    "bits_against_kl",
     "curves",
     "descriptor_bytes",
     "error_bars",
     "error_heatmap",
     "fitted_lines",
     "histograms",
+    "layer_curves",
     "number_line",
     "probabilities",
     "role_bars",

@@ -47,7 +47,7 @@ def arena(spans: Mapping[str, tuple[int, int]], size: int, *, line: int = 64, ti
     ax.set_xlabel("bytes from the beginning of the block (beside each name: where it begins; hatched: padding)")
     where = f"every one at a multiple of {line}" if not off else f"{', '.join(off)} at no multiple of {line}"
     alt = (
-        f"{len(spans)} buffers in {size:,} bytes, one behind another like stairs, {where}; {waste:,} bytes are padding."
+        f"{len(spans)} buffers in {size:,} bytes, one after another like stairs, {where}; {waste:,} bytes are padding."
     )
     return described(fig, alt, title)
 

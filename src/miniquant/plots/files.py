@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle, Wedge
@@ -15,7 +16,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..formats.gguf_lite.read import GGUFLite
 from ..formats.gguf_lite.sizes import FileSizes, human
-from .style import COLOURS, MARKERS, WIDTH, described, part_style, picture
+from .style import COLOURS, DARK, MARKERS, WIDTH, described, mark_guess, part_style, picture
 
 if TYPE_CHECKING:
     from ..evaluate.quality import Estimate
@@ -83,10 +84,11 @@ def _percent(part: int, whole: int) -> str:
 
 
 @picture
-def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | None) -> Figure:
+def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | None, guess: Any = None) -> Figure:
     """Files compared: a bar each, stacked by role, with how many times smaller than ``torch.save`` it is at its end.
 
-    sizes: {preset: sizes of its file}, torch_save: bytes, bar: the ratio that is required, drawn as a line
+    sizes: {preset: sizes of its file}, torch_save: bytes, bar: the ratio that is required, drawn as a line;
+    guess: a predicted ratio, drawn as a dotted line, or nan
     """
     fig, ax = plt.subplots(figsize=(WIDTH, 1.6 + 0.36 * (len(sizes) + 1)))
     totals = sum((Counter(s.by_role) for s in sizes.values()), Counter())
@@ -112,6 +114,9 @@ def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | N
     if bar:
         ax.axvline(torch_save / bar / 1e6, color="black", linestyle="--", linewidth=1.2)
         ax.text(torch_save / bar / 1e6, -0.65, f"{bar:g}× smaller", ha="center", va="bottom", fontsize=8)
+    guessed = math.nan if guess is None else float(guess)
+    if math.isfinite(guessed) and guessed > 0:
+        ax.axvline(torch_save / guessed / 1e6, color=DARK[1], linestyle=":", linewidth=1.6, label="your guess")
     fig.legend(loc="outside lower center", ncols=3, fontsize=8)
     ratios = ", ".join(f"{name} {torch_save / s.total:.2f} times" for name, s in sizes.items())
     needed = f"; required: {bar:g} times" if bar else ""
@@ -147,30 +152,56 @@ def role_bars(roles: Mapping[str, int], *, what: str = "parameters", title: str 
 def size_against_kl(points: Mapping[str, tuple[int, Estimate]]) -> Figure:
     """What a smaller file costs: size against KL divergence to the float model, with standard errors.
 
-    points: {preset: (bytes, KL in nats a token)}; a KL of exactly 0 stands at the bottom, and is labelled so
+    points: {preset: (bytes, KL in nats a token)}; a KL of exactly 0 is drawn at the bottom, and is labelled so
     """
-    means = {name: kl.mean for name, (_, kl) in points.items()}
-    lowest = 10 ** math.floor(math.log10(min((m for m in means.values() if m > 0), default=1e-6)) - 0.3)
-    fig, ax = plt.subplots(figsize=(WIDTH, 4.2))
-    right = max(size for size, _ in points.values()) / 1e6
-    for i, (_, (size, kl)) in enumerate(points.items()):
-        error = [[min(kl.error, 0.999 * kl.mean)], [kl.error]] if kl.mean > 0 and math.isfinite(kl.error) else None
-        colour = ("#0072B2", "#D55E00", "#333333")[i % 3]
-        ax.errorbar(size / 1e6, max(kl.mean, lowest), error, fmt=MARKERS[i % 6], color=colour, capsize=3, clip_on=False)
-    ax.set_yscale("log")
-    ax.set_ylim(bottom=lowest)
-    ax.set_xlim(0, 1.05 * right)
-    ax.set_xlabel("size of the file (MB of 1,000,000 bytes)")
-    ax.set_ylabel("KL to the float model (nats a token)")
-    ax.grid()
-    labels = {name + (": exactly 0" if means[name] == 0 else ""): size / 1e6 for name, (size, _) in points.items()}
-    _label_points(fig, ax, [(text, x, max(y, lowest)) for (text, x), y in zip(labels.items(), means.values())])
+    fig = _against_kl(
+        {name: (size / 1e6, kl) for name, (size, kl) in points.items()}, "size of the file (MB of 1,000,000 bytes)"
+    )
+    fig.axes[0].set_xlim(0, 1.05 * max(size for size, _ in points.values()) / 1e6)
+    _label_points(fig)
     listed = ", ".join(f"{n} {human(s)} and {kl.mean:.2g} nats" for n, (s, kl) in points.items())
     return described(fig, f"File size against KL divergence to the float model: {listed}.")
 
 
-def _label_points(fig: Figure, ax: Axes, points: list[tuple[str, float, float]]) -> None:
-    """Write each label at the nearest free place around its point, with a thin line to it."""
+@picture
+def bits_against_kl(points: Mapping[str, tuple[float, Estimate]], *, guess: Any = None, title: str = "") -> Figure:
+    """What fewer bits a weight cost: bits against KL divergence to the float model, with standard errors.
+
+    points: {name: (bits a weight, KL in nats a token)}; guess: a KL, drawn as a line; nan or ``None`` is not drawn
+    """
+    fig = _against_kl(points, "bits a weight, scales included")
+    mark_guess(fig.axes[0], guess)
+    _label_points(fig)
+    listed = ", ".join(f"{n} {bits:.4g} bits and {kl.mean:.2g} nats" for n, (bits, kl) in points.items())
+    return described(fig, f"Bits a weight against KL divergence to the float model: {listed}.", title)
+
+
+def _against_kl(points: Mapping[str, tuple[float, Estimate]], label: str) -> Figure:
+    """Points with their standard errors on a logarithmic axis of KL; each has its name as ``gid``, for a label."""
+    means = {name: kl.mean for name, (_, kl) in points.items()}
+    lowest = 10 ** math.floor(math.log10(min((m for m in means.values() if m > 0), default=1e-6)) - 0.3)
+    fig, ax = plt.subplots(figsize=(WIDTH, 4.2))
+    for i, (name, (x, kl)) in enumerate(points.items()):
+        error = [[min(kl.error, 0.999 * kl.mean)], [kl.error]] if kl.mean > 0 and math.isfinite(kl.error) else None
+        colour = ("#0072B2", "#D55E00", "#333333")[i % 3]
+        drawn = ax.errorbar(x, max(kl.mean, lowest), error, fmt=MARKERS[i % 6], color=colour, capsize=3, clip_on=False)
+        drawn.lines[0].set_gid(name + (": exactly 0" if kl.mean == 0 else ""))
+    ax.set_yscale("log")
+    ax.set_ylim(bottom=lowest)
+    ax.set_xlabel(label)
+    ax.set_ylabel("KL to the float model (nats a token)")
+    ax.grid()
+    return fig
+
+
+def _label_points(fig: Figure) -> None:
+    """Write the name of each point at the nearest free place around it, with a thin line to it."""
+    ax = fig.axes[0]
+    points: list[tuple[str, float, float]] = []
+    for drawn in ax.lines:
+        if name := drawn.get_gid():
+            at_x, at_y = (float(np.ravel(along)[0]) for along in drawn.get_data())
+            points.append((name, at_x, at_y))
     fig.draw_without_rendering()
     unit = fig.dpi / 72  # pixels a point
     frame = ax.get_window_extent()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -57,11 +59,13 @@ def fitted_lines(
     x_label: str,
     y_label: str,
     reach: float | None = None,
+    guess: Any = None,
     title: str = "",
 ) -> Figure:
     """Points and the lines that were fitted to them.
 
     x, y: (n,); lines: {name: (weight, bias)}; reach: how far to the right the lines go, if not to the last point
+    guess: a prediction of y at the right end of the lines, a number or nan; it is drawn as a point
     """
     a, b = np.asarray(x, float).ravel(), np.asarray(y, float).ravel()
     ends = np.array([0.0, max(float(a.max()), reach or 0.0)])
@@ -70,9 +74,13 @@ def fitted_lines(
     for i, (name, (weight, bias)) in enumerate(lines.items()):
         form, label = LINES[i % 4] + MARKERS[(i + 1) % 6], f"{name}: {weight:.2f} · x {bias:+.2f}"
         ax.plot(ends, weight * ends + bias, form, color=DARK[i % 4], markersize=4.5, label=label)
+    expected = math.nan if guess is None else float(guess)
+    if math.isfinite(expected):
+        ax.plot(ends[-1:], [expected], "*", color="black", markersize=12, label="your guess", zorder=4)
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     ax.grid()
     fig.legend(loc="outside lower center", ncols=2)
     listed = "; ".join(f"{name} has slope {w:.2f} and crosses zero at {c:.2f}" for name, (w, c) in lines.items())
-    return described(fig, f"{len(a)} points and {len(lines)} lines: {listed}.", title)
+    guessed = f" The guess is {expected:.2f} at {ends[-1]:g}." if math.isfinite(expected) else ""
+    return described(fig, f"{len(a)} points and {len(lines)} lines: {listed}.{guessed}", title)

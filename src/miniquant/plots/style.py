@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 COLOURS = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#F0E442", "#0072B2", "#D55E00", "#BBBBBB")  # Okabe and Ito
@@ -73,3 +75,19 @@ def described(fig: Figure, alt: str, title: str = "") -> Figure:
 def part_style(name: str, index: int) -> tuple[str, str]:
     """The colour and hatch of a part of a file; ``index`` decides for a part that is not known."""
     return PART_STYLES.get(name, (COLOURS[index % len(COLOURS)], HATCHES[index % len(HATCHES)]))
+
+
+def mark_guess(axes: Axes, guess: Any, along: str = "y") -> None:
+    """Draw a guess as a dotted line with a label; nothing if there is none.
+
+    guess: a prediction, a number or nan; along: the axis that it is a number on, "x" or "y"
+    """
+    value = math.nan if guess is None else float(guess)
+    if not math.isfinite(value):
+        return
+    style: dict[str, Any] = {"color": DARK[1], "linestyle": ":", "linewidth": 1.6, "label": "your guess", "zorder": 3}
+    if along == "x":
+        axes.axvline(value, **style)
+    else:
+        axes.axhline(value, **style)
+    axes.legend()
