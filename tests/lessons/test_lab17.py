@@ -1,4 +1,4 @@
-"""Lab 20's naive readers, their machine, and the fuzzer: what must be harmed is, and what is mended holds."""
+"""Lab 23's naive readers, their machine, and the fuzzer: what must be harmed is, and what is mended holds."""
 
 from __future__ import annotations
 

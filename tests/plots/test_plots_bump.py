@@ -1,4 +1,4 @@
-"""The figures of lab 19."""
+"""The figures of lab 22."""
 
 from itertools import pairwise
 

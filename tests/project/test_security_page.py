@@ -10,7 +10,7 @@ from places import ROOT
 
 BOOK = ROOT / "book"
 PAGE = (BOOK / "security.md").read_text("utf-8")
-LAB = (BOOK.parent / "solutions" / "20-hostile-files.ipynb").read_text("utf-8")
+LAB = (BOOK.parent / "solutions" / "23-hostile-files.ipynb").read_text("utf-8")
 
 
 def test_the_malformed_files_that_the_page_names_are_in_the_corpus():

@@ -1,4 +1,4 @@
-"""The figure of lab 18: what several readings of the same blocks make of the weights."""
+"""The figure of lab 21: what several readings of the same blocks make of the weights."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-QUANTIZATION = ("int8", "int4", "verify", "q4_1_bridge", "calibration", "k_quants")
+QUANTIZATION = ("int8", "int4", "verify", "q4_1_bridge", "awq", "gptq", "smoothquant", "k_quants")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Lab 15's board: claims are attacked with hypothesis, what happened is counted, and a table says the verdict."""
+"""Lab 16's board: claims are attacked with hypothesis, what happened is counted, and a table says the verdict."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the claims of lab 15 are about, the referee that reads the files, and a second exporter to plant bugs in."""
+"""What the claims of lab 16 are about, the referee that reads the files, and a second exporter to plant bugs in."""
 
 from __future__ import annotations
 

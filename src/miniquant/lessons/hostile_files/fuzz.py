@@ -1,4 +1,4 @@
-"""The small fuzzer of lab 20: damage a valid file in five ways, see what a reader does, keep the first of each harm."""
+"""The small fuzzer of lab 23: damage a valid file in five ways, see what a reader does, keep the first of each harm."""
 
 from __future__ import annotations
 

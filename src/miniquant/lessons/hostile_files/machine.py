@@ -1,6 +1,6 @@
 """A computer that is only played: what a reader in C would do to the real one is noticed here, named, and not done.
 
-The readers of lab 20 ask it for memory, copy into what they were given, count their rounds and create files. No byte is
+The readers of lab 23 ask it for memory, copy into what they were given, count their rounds and create files. No byte is
 allocated and no file is written. What would have hurt is raised as ``Harm``.
 """
 

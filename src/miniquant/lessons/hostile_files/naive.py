@@ -1,4 +1,4 @@
-"""The readers that lab 20 attacks: naive on purpose, never part of the library. They run on a ``Machine``.
+"""The readers that lab 23 attacks: naive on purpose, never part of the library. They run on a ``Machine``.
 
 Both do what a C program does that was written for good files: numbers have 32 or 64 bits and wrap around, memory is
 allocated by what the file says, and nothing is compared with the file's size. The author did check magic, version and

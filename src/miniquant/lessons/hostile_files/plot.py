@@ -1,4 +1,4 @@
-"""The figure of lab 20: what a fuzzer finds in a reader while it is hardened, check by check."""
+"""The figure of lab 23: what a fuzzer finds in a reader while it is hardened, check by check."""
 
 from __future__ import annotations
 

@@ -1,0 +1,5 @@
+"""SmoothQuant: eight bits for weights and activations."""
+
+EXERCISES = (
+    "smooth_scales",
+)
