@@ -309,7 +309,51 @@ def test_a_long_text_is_cut_before_it_is_made_visible(tmp_path):
 )
 def test_an_option_that_the_format_has_no_use_for_is_a_wrong_call_and_writes_nothing(name, option, tmp_path):
     result = call("export", tmp_path / name, option, "q4_0" if option == "--type" else "int4-small-embeddings")
+    said = " ".join(result.output.replace("\u2502", " ").split())
+    needed = ".gguf" if option == "--type" else ".gguf-lite"
     assert result.exit_code == 2
-    assert "leave it out" in result.output
-    assert option in result.output
+    assert f"{option}: it is for {needed} files" in said
+    assert f"leave it out, or give a name that ends in {needed}" in said
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_extension_in_capitals_is_the_same_format(files, tmp_path):
+    """Such a file was once written without its tokenizer, and every option was ignored."""
+    for name in ("a.gguf", "A.GGUF"):
+        call("export", tmp_path / name, "--type", "q4_0", "--model", files / "f32.gguf")
+    assert (tmp_path / "A.GGUF").read_bytes() == (tmp_path / "a.gguf").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "quantization", "tags"),
+    [
+        ("m.gguf", ("--type", "q4_k_m"), "Q4_K_M", ["gguf", "quantized"]),
+        ("m.gguf", ("--type", "f16"), "F16", ["gguf"]),
+        ("m.gguf-lite", ("--preset", "int8"), "int8", ["gguf-lite", "quantized"]),
+        ("m.gguf-lite", ("--preset", "f16"), "f16", ["gguf-lite"]),
+        ("m.safetensors", (), "F32", ["safetensors"]),
+    ],
+)
+def test_export_writes_a_model_card_beside_every_format_if_asked(files, tmp_path, name, options, quantization, tags):
+    result = call("export", tmp_path / name, *options, "--card", "--model", files / "f32.gguf")
+    assert result.exit_code == 0, result.output
+    assert f"wrote {tmp_path / 'README.md'}" in result.output
+    card = (tmp_path / "README.md").read_text("utf-8")
+    found = describe(tmp_path / name)
+    front = "".join(f"- {tag}\n" for tag in ["miniquant", *tags])
+    assert card.startswith(f'---\ntags:\n{front}model_name: "MiniGPT"\n---\n# MiniGPT\n')
+    assert f"- Quantization: {quantization}\n- File: `{name}`, " in card
+    for kind, (count, _) in found.by_type().items():
+        assert f"\n| {kind} | {count} | " in card
+    if found.format == "gguf":
+        kinds = {tensor.tensor_type.name for tensor in gguf.GGUFReader(tmp_path / name).tensors}
+        assert set(found.by_type()) == kinds
+
+
+def test_export_leaves_a_readme_alone_that_is_no_model_card(files, tmp_path):
+    (tmp_path / "README.md").write_text("# My own project")
+    result = call("export", tmp_path / "m.gguf", "--card", "--model", files / "f32.gguf")
+    assert "is no model card of miniquant; choose another folder" in str(result.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert call("export", tmp_path / "m.gguf", "--model", files / "f32.gguf").exit_code == 0
+    assert (tmp_path / "README.md").read_text() == "# My own project"

@@ -553,6 +553,71 @@ def test_a_file_name_that_leaves_the_output_folder_is_refused(tmp_path, name):
         Exporter(tmp_path).export(ModelWeights({}), ExportFormat.GGUF, name)
 
 
+@pytest.mark.parametrize("format", ExportFormat, ids=str)
+def test_the_extension_of_every_format_is_the_one_that_from_path_knows_it_by(format):
+    assert ExportFormat.from_path(f"a/b.c/model.{format.extension}") is format
+    assert ExportFormat.from_path(f"model.{format.extension}".upper()) is format
+
+
+def test_every_format_but_the_pickle_is_safe_and_has_a_name_for_people():
+    assert {str(format): format.is_safe for format in ExportFormat} == {
+        "GGUF": True, "SafeTensors": True, "APR": True, "PyTorch": False,
+    }  # fmt: skip
+    assert f"{ExportFormat.SAFETENSORS}" == "SafeTensors"
+
+
+@pytest.mark.parametrize("form", [bytes, bytearray, memoryview, "path", "text"])
+def test_verify_takes_the_bytes_of_a_file_or_its_path(form, tmp_path):
+    model = ModelWeights({"w": np.ones((2, 32), np.float32)}, ModelMetadata("gpt2", "m"))
+    path = Exporter(tmp_path, GGUFQuantization.Q8_0).export(model, ExportFormat.GGUF, "m.gguf").path
+    data = path.read_bytes()
+
+    def given_as(data):
+        (path := tmp_path / "given.gguf").write_bytes(data)
+        return {"path": path, "text": str(path)}[form] if isinstance(form, str) else form(data)
+
+    summary = verify_gguf(given_as(data))
+    fields, found = official(data)
+    assert summary.tensors == {n: (kind, shape[::-1], raw.nbytes) for n, kind, shape, raw in found}
+    assert (summary.tensor_count, summary.metadata_count, summary.file_bytes) == (1, len(fields), len(data))
+    with pytest.raises(FormatError):
+        verify_gguf(given_as(data[:-29]))  # the last byte of the tensor, before its padding
+    with pytest.raises(FormatError):
+        verify_gguf(given_as(b"GGML" + data[4:]))
+
+
+@pytest.mark.parametrize("format", [ExportFormat.SAFETENSORS, ExportFormat.APR], ids=str)
+@pytest.mark.parametrize("quantization", [GGUFQuantization.Q4_0, GGUFQuantization.Q8_0])
+def test_a_quantization_for_a_format_that_stores_float32_is_refused_before_anything_is_written(
+    format, quantization, tmp_path
+):
+    exporter = Exporter(tmp_path / "new", quantization, default_format=format)
+    model, name = ModelWeights({"w": np.ones((2, 32), np.float32)}), f"m.{format.extension}"
+    said = rf"gguf_quantization={quantization.name} is for GGUF files, and {name} is to be {format}.* leave .* out"
+    for call in (lambda: exporter.export(model, format, name), lambda: exporter.export_auto(model, name)):
+        with pytest.raises(SchemeError, match=said):
+            call()
+    with pytest.raises(SchemeError, match=f"m is to be {format}"):
+        exporter.export_auto(model, "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_include_metadata_counts_in_every_format(tmp_path):
+    model = ModelWeights({"w": np.ones((2, 32), np.float32)}, ModelMetadata("gpt2", "a name"))
+    read = {
+        ExportFormat.SAFETENSORS: lambda path: safetensors.safe_open(path, "numpy").metadata() or {},
+        ExportFormat.APR: lambda path: {k: v for k, v in json.loads(path.read_text())["metadata"].items() if v},
+        ExportFormat.GGUF: lambda path: official(path.read_bytes())[0],
+    }
+    for format, metadata_of in read.items():
+        told, silent = (
+            Exporter(tmp_path, include_metadata=include).export(model, format, f"{include}.{format.extension}").path
+            for include in (True, False)
+        )
+        assert "a name" in str(metadata_of(told))
+        assert metadata_of(silent) == {}
+
+
 def test_vectors_and_odd_rows_stay_f32_because_llama_cpp_wants_it():
     kinds = export_types({"bias": (64,), "odd": (4, 33), "matrix": (4, 64)}, GGUFQuantization.Q4_0)
     assert {name: kind.name for name, kind in kinds.items()} == {"bias": "F32", "odd": "F32", "matrix": "Q4_0"}
@@ -564,9 +629,21 @@ def test_the_model_card_lies_beside_its_file_and_replaces_only_a_card(tmp_path):
         card = quantize_and_export(model, quantization, tmp_path, "m.gguf").readme
         assert (tmp_path / "README.md").read_text("utf-8") == card
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "m.gguf"]
+    quantize_and_export(model, GGUFQuantization.Q8_0, tmp_path, "deeper/m.gguf")
+    assert sorted(path.name for path in (tmp_path / "deeper").iterdir()) == ["README.md", "m.gguf"]
     (tmp_path / "README.md").write_text("# My own project")
     before = (tmp_path / "m.gguf").read_bytes()
     with pytest.raises(WriteError, match=r"README\.md: the one there is no model card of miniquant; choose another"):
         quantize_and_export(model, GGUFQuantization.Q4_0, tmp_path, "m.gguf")
     assert (tmp_path / "m.gguf").read_bytes() == before
     assert (tmp_path / "README.md").read_text() == "# My own project"
+
+
+@pytest.mark.parametrize("name", ["README.md", "readme.md"])
+def test_a_model_that_would_be_overwritten_by_its_own_card_is_refused(name, tmp_path):
+    model = ModelWeights({"w": np.ones((4, 32), np.float32)})
+    with pytest.raises(WriteError, match="is the name of its model card; choose another file name"):
+        quantize_and_export(model, GGUFQuantization.Q8_0, tmp_path, name)
+    with pytest.raises(SchemeError, match="leaves the output folder"):
+        quantize_and_export(model, GGUFQuantization.Q8_0, tmp_path / "inner", "../m.gguf")
+    assert list(tmp_path.iterdir()) == []

@@ -21,6 +21,7 @@ from . import course
 
 if TYPE_CHECKING:
     from ..formats.describe import Description
+    from ..formats.registry import Format
     from ..formats.tensor import TensorInfo
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -151,47 +152,60 @@ class _TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new 
 @click.option("--model", "source", type=FILE, help="A GGUF-lite or GGUF file of a MiniGPT; else the trained one.")
 @click.option("--preset", default="int4-small-embeddings", show_default=True, help="For .gguf-lite files.")
 @click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
-def export(output: Path, source: Path | None, preset: str, kind: str) -> None:
+@click.option("--card", is_flag=True, help="Write a model card beside OUTPUT, too, as README.md.")
+def export(output: Path, source: Path | None, preset: str, kind: str, card: bool) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
     from ..formats.gguf_lite.sizes import human
+    from ..formats.registry import format_of_name
+    from ..models.card import card_path, write_card
     from ..models.export import Exporter, ExportFormat, ModelWeights
     from ..models.load import load_any
 
-    _refuse_useless(output, {"kind": ("--type", ".gguf"), "preset": ("--preset", ".gguf-lite")})
+    format, known = format_of_name(output), ExportFormat.from_path(output)
+    if format is None or (known is None and format.name != "gguf-lite"):
+        raise click.BadParameter(
+            f"the extension of {output} names no format that export writes; use .gguf-lite, .gguf, .safetensors or "
+            ".apr (for .bump, export a .gguf and give it to miniquant to-bump)",
+            param_hint="OUTPUT",
+        )
+    _refuse_useless(output, format, {"kind": ("--type", "gguf"), "preset": ("--preset", "gguf-lite")})
+    if card:
+        card_path(output)  # before anything is written
     if source:
         model = load_any(source)
     else:
         from ..models.pretrained import load_pretrained
 
         model = load_pretrained()
-    if output.suffix == ".gguf-lite":
+    if format.name == "gguf-lite":
         from ..formats.gguf_lite.write import write_gguf_lite
         from ..quantization.schemes import preset as schemes
 
         write_gguf_lite(output, model, schemes(preset, model))
-    elif output.suffix == ".gguf":
+    elif format.name == "gguf":
         from ..models.corpus import load_tokenizer
         from ..models.to_gguf import write_minigpt
 
         write_minigpt(output, model, load_tokenizer(), kind)
-    else:
-        known = ExportFormat.from_path(output)
-        if known is None:
-            raise click.BadParameter(
-                f"the extension of {output} says no format; use .gguf-lite, .gguf, .safetensors or .apr "
-                "(for .bump, export a .gguf and give it to miniquant to-bump)",
-                param_hint="OUTPUT",
-            )
+    elif known is not None:
         Exporter(output.parent).export(ModelWeights.from_model(model, "MiniGPT"), known, output.name)
     click.echo(f"wrote {output}, {human(output.stat().st_size)}")
+    if card:
+        said = {"gguf": kind, "gguf-lite": preset}.get(format.name, "F32")
+        write_card(output, ModelWeights.from_model(model, "MiniGPT"), said)
+        click.echo(f"wrote {card_path(output)}")
 
 
-def _refuse_useless(output: Path, options: dict[str, tuple[str, str]]) -> None:
+def _refuse_useless(output: Path, format: Format, options: dict[str, tuple[str, str]]) -> None:
     """Raises ``click.BadParameter`` for an option that was given, and that the output's format has no use for."""
-    for name, (option, suffix) in options.items():
+    for name, (option, needed) in options.items():
         given = click.get_current_context().get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
-        if given and output.suffix != suffix:
-            raise click.BadParameter(f"it is for {suffix} files, and {output} is none; leave it out", param_hint=option)
+        if given and format.name != needed:
+            raise click.BadParameter(
+                f"it is for .{needed} files, and {output} is to be {format.title}; leave it out, or give a name that "
+                f"ends in .{needed}",
+                param_hint=option,
+            )
 
 
 @main.command()

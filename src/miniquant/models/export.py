@@ -1,4 +1,4 @@
-"""An export pipeline: weights with metadata, an exporter that knows formats, a model card that tells the truth.
+"""An export pipeline: weights with metadata, an exporter that knows formats, a model card beside the file.
 
 Built after Entrenar's specification "GGUF Export Pipeline", with real GGUF where the two differ: the keys of the
 specification, ggml's Q4_0, rows of whole blocks. Its sixteen claims are ``tests/models/test_claims.py``.
@@ -18,18 +18,15 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import to_numpy
-from ..core.errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError, WriteError
-from ..core.files import atomic_write
+from ..core.errors import FormatError, MetadataError, PickleSecurityRisk, QuantizationError, SchemeError
 from ..core.reading import Source
 from ..formats.apr.read import open_apr
 from ..formats.apr.write import write_apr
 from ..formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
-from ..formats.gguf_lite.sizes import human
 from ..formats.registry import format_of_name
 from ..formats.safetensors.write import write_safetensors
+from .card import card_path, write_card
 
-CARD = "README.md"
-_CARD_BEGIN = "---\ntags:\n- miniquant\n"
 BLOCK = 32
 
 
@@ -60,6 +57,28 @@ class ExportFormat(Enum):
         if known is None:
             return None
         return cls.PYTORCH if known.name == "pickle" else next((one for one in cls if one.value == known.name), None)
+
+    @property
+    def extension(self) -> str:
+        """The extension of a file of this format, without the dot: ``from_path`` of such a name is this format again.
+
+        >>> [format.extension for format in ExportFormat]
+        ['gguf', 'safetensors', 'apr.json', 'pt']
+        """
+        return {ExportFormat.APR: "apr.json", ExportFormat.PYTORCH: "pt"}.get(self, self.value)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether loading such a file runs no code: true of all but PYTORCH, which is a pickle."""
+        return self is not ExportFormat.PYTORCH
+
+    def __str__(self) -> str:
+        """The format's name for people.
+
+        >>> print(*ExportFormat)
+        GGUF SafeTensors APR PyTorch
+        """
+        return {ExportFormat.SAFETENSORS: "SafeTensors", ExportFormat.PYTORCH: "PyTorch"}.get(self, self.name)
 
 
 @dataclass(frozen=True)
@@ -130,7 +149,7 @@ class Exporter:
     """Writes ``ModelWeights`` in one of several formats.
 
     A matrix whose rows are whole blocks takes ``gguf_quantization``; every other tensor of a GGUF file stays F32.
-    ``include_metadata=False`` writes only the key that quantized tensors need.
+    ``include_metadata=False`` writes none, or only the key that quantized tensors of a GGUF file need.
     """
 
     output_dir: Path | str = "."
@@ -141,22 +160,33 @@ class Exporter:
     def export(self, weights: ModelWeights, format: ExportFormat, filename: str) -> ExportResult:
         """Write ``filename`` into the output folder, atomically; tensors in the order of their names.
 
-        Raises ``PickleSecurityRisk`` for PYTORCH before anything touches the disk, ``SchemeError`` for a file name that
-        leaves the output folder, and whatever the format's writer raises.
+        Before anything touches the disk, raises ``PickleSecurityRisk`` for PYTORCH, and ``SchemeError`` for a
+        ``gguf_quantization`` in another format or a file name that leaves the output folder; then whatever the format's
+        writer raises.
         """
-        if format == ExportFormat.PYTORCH:
+        if not format.is_safe:
             raise PickleSecurityRisk(
                 f"{filename}: a PyTorch file is a pickle, and loading one runs code; export as .safetensors or .gguf"
             )
-        target = PurePath(filename)
-        if not target.name or target.is_absolute() or ".." in target.parts:
-            raise SchemeError(f"the file name {filename!r} leaves the output folder {self.output_dir}")
+        if self.gguf_quantization != GGUFQuantization.NONE and format != ExportFormat.GGUF:
+            raise SchemeError(
+                f"gguf_quantization={self.gguf_quantization.name} is for GGUF files, and {filename} is to be "
+                f"{format}, which stores float32; leave the option out, or export as GGUF"
+            )
+        path = self.path_of(filename)
         tensors = {name: to_numpy(weights.tensors[name]) for name in sorted(weights.tensors)}
-        path = Path(self.output_dir) / target
         write = {ExportFormat.GGUF: self._gguf, ExportFormat.SAFETENSORS: _safetensors, ExportFormat.APR: _apr}[format]
+        weights = weights if self.include_metadata else ModelWeights(weights.tensors)
         path.parent.mkdir(parents=True, exist_ok=True)
         write(path, tensors, weights)
         return ExportResult(path, format, path.stat().st_size, len(tensors))
+
+    def path_of(self, filename: str) -> Path:
+        """Where ``export`` writes ``filename``. Raises ``SchemeError`` if that is outside the output folder."""
+        target = PurePath(filename)
+        if not target.name or target.is_absolute() or ".." in target.parts:
+            raise SchemeError(f"the file name {filename!r} leaves the output folder {self.output_dir}")
+        return Path(self.output_dir) / target
 
     def export_auto(self, weights: ModelWeights, filename: str) -> ExportResult:
         """``export`` in the format that the file name asks for, or in ``default_format``."""
@@ -226,16 +256,16 @@ def quantize_and_export(
 ) -> QuantizedExport:
     """Write a GGUF file, check it as a loader would, and write its model card beside it as README.md.
 
-    Raises ``WriteError``, and writes nothing, if the folder has a README.md that is no model card of this kind.
+    Raises ``WriteError``, and writes nothing, if the folder of the file has a README.md that is no model card of this
+    kind, or if ``filename`` is README.md; else whatever ``Exporter.export`` raises.
     """
-    exporter, card = Exporter(output_dir, quantization), Path(output_dir) / CARD
-    if card.exists() and not card.read_bytes().startswith(_CARD_BEGIN.encode()):
-        raise WriteError(f"cannot write {card}: the one there is no model card of miniquant; choose another folder")
+    exporter = Exporter(output_dir, quantization)
+    card_path(exporter.path_of(filename))  # before anything is written
     result = exporter.export(weights, ExportFormat.GGUF, filename)
-    text = model_card(weights, quantization, result, verify_gguf(result.path))
-    with atomic_write(card) as file:
-        file.write(text.encode("utf-8"))
-    return QuantizedExport(result, text, quantization)
+    types = verify_gguf(result.path).types
+    fits = quantization == GGUFQuantization.NONE or quantization.value in types
+    said = quantization.value if fits else f"{quantization.value} (no tensor fits)"
+    return QuantizedExport(result, write_card(result.path, weights, said), quantization)
 
 
 # ---- what a loader would say -----------------------------------------------------------------------------------------
@@ -262,12 +292,12 @@ class GGUFSummary:
         return {kind: (counts[kind], sizes[kind]) for kind in counts}
 
 
-def verify_gguf(path: Path | str) -> GGUFSummary:
-    """Read a GGUF file as a loader does, every check included, truncated data among them.
+def verify_gguf(source: Source) -> GGUFSummary:
+    """Read a GGUF file, by its path or as bytes, as a loader does, every check included, truncated data among them.
 
-    Raises ``FormatError`` for a malformed file.
+    Raises ``FormatError`` for a malformed file, ``OSError`` for one that cannot be opened.
     """
-    with read_gguf(path) as file:
+    with read_gguf(source) as file:
         tensors = {n: (info.dtype.name, info.shape, info.n_bytes) for n, info in file.tensors.items()}
         metadata = {k: v if isinstance(v, str | int | float) else list(v[:8]) for k, v in file.metadata.items()}
         return GGUFSummary(file.version or 0, len(tensors), len(metadata), tensors, metadata, file.n_bytes)
@@ -293,38 +323,3 @@ def read_apr(source: Source) -> ModelWeights:
         except TypeError as error:
             raise FormatError(f"this is no APR file: {error}", path=file.path, field="metadata") from None
         return ModelWeights({name: file.tensor(name) for name in file.tensors}, about)
-
-
-# ---- the model card --------------------------------------------------------------------------------------------------
-
-
-def model_card(
-    weights: ModelWeights, quantization: GGUFQuantization, result: ExportResult, summary: GGUFSummary
-) -> str:
-    """README.md for an exported model: YAML front matter, then what the file itself says. Only true tags."""
-    about = weights.metadata
-    quantized = any(kind != "F32" for kind in summary.types)
-    tags = ["miniquant", "gguf", *(["quantized"] if quantized else [])]
-    rows = [f"| {kind} | {count} | {human(size)} |" for kind, (count, size) in sorted(summary.types.items())]
-    training = [f"- {key}: {value}" for key, value in about.training.items()]
-    lines = [
-        "---",
-        "tags:",
-        *(f"- {tag}" for tag in tags),
-        f"model_name: {json.dumps(about.model_name or result.path.stem)}",
-        "---",
-        f"# {about.model_name or result.path.stem}",
-        "",
-        f"- Architecture: {about.architecture or 'not stated'}",
-        f"- Quantization: {quantization.value}"
-        + ("" if quantized or quantization.value == "F32" else " (no tensor fits)"),
-        f"- File: `{result.path.name}`, {human(result.size_bytes)}",
-        f"- Tensors: {result.num_tensors}",
-        f"- Parameters: {weights.num_params:,}",
-        "",
-        "| type | tensors | size |",
-        "| --- | --- | --- |",
-        *rows,
-        *(["", "## Training", "", *training] if training else []),
-    ]
-    return "\n".join(lines) + "\n"
