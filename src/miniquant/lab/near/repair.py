@@ -27,13 +27,14 @@ from .variants import WRITES, changes, compiled, cost, is_dangerous, names_in, p
 from .wraps import PREFIX
 
 MOST = 4000  # changes that are tried
-LINES = 60_000  # so many lines, counted as the solution runs them, are tried in all
+LINES = 50_000  # so many lines, counted as the solution runs them, are tried in all
 CALL = 12  # lines that a call counts at least
+ARRAYS = 30  # and one with arrays, whose lines take longer
 SECONDS = 0.3  # for one call
 HUNG = 2  # after so many changes that do not end, no more are tried
 LONGEST = 60  # characters of code that are shown
 BETTER = 6  # of the changes that make some results right and none wrong, so many are tried with a second one
-LONG = 1.5  # seconds of the processor, should the lines take longer than expected
+LONG = 20  # seconds of the processor: only a machine that is many times slower than ours stops here
 FIRST = 300  # only so many changes are looked at in this way
 
 
@@ -77,7 +78,10 @@ def place_of_repair(facts: Facts) -> str:
     tree = parsed(function)
     if tree is None or is_dangerous(tree) or names_in(tree) & (WRITES - {"replace"}):
         return ""
-    budget = _Budget(facts.spec, costs={call.number: max(CALL, cost(facts.spec, call.number)) for call in facts.calls})
+    costs = {
+        call.number: max(ARRAYS if _has_arrays(call) else CALL, cost(facts.spec, call.number)) for call in facts.calls
+    }
+    budget = _Budget(facts.spec, costs=costs)
     calls = sorted(
         facts.calls, key=lambda call: (call.problem is None, budget.costs[call.number], size_of(call.case), call.number)
     )
@@ -107,7 +111,7 @@ def place_of_repair(facts: Facts) -> str:
 def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
     """All small changes, the most likely ones first, each once."""
     solution = parsed(facts.spec.reference)
-    arrays = any(isinstance(value, np.ndarray) for call in facts.calls for value in call.case)
+    arrays = any(map(_has_arrays, facts.calls))
     plain = [change for change in changes(tree, Speaker((), "")) if not _is_step_of_arrays(change)]
     steps = [change for change in changes(tree, Speaker((), "")) if arrays and _is_step_of_arrays(change)]
     known = [*plain, *fixes(tree, solution, facts.names), *(replace(c, rank=c.rank + FAR) for c in steps)]
@@ -119,6 +123,11 @@ def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
             seen.add(key)
             found.append(change)
     return found[:MOST]
+
+
+def _has_arrays(call: Call) -> bool:
+    """Whether a case holds an array."""
+    return any(isinstance(value, np.ndarray) for value in call.case)
 
 
 def _is_step_of_arrays(change: Change) -> bool:
