@@ -11,7 +11,7 @@ from torch import nn
 
 from miniquant.core.errors import MiniquantError, QuantizationError, SchemeError
 from miniquant.models.minigpt import random_model
-from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, quantized_layers
+from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, frozen_layers, quantized_layers
 from miniquant.quantization.grids import GRID_RULES, QuantizedMatrix, dequantize
 from miniquant.quantization.observers import Percentile
 from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, ScaleType
@@ -105,11 +105,41 @@ def test_excluded_layers_stay_and_others_may_have_a_rule_of_their_own(model):
     assert type(model.layers[0].mlp.fc2) is nn.Linear
 
 
-def test_weights_in_half_precision_stay_in_it():
-    model = nn.Sequential(nn.Linear(32, 4)).to(torch.bfloat16)
-    frozen = ModelQuantizer.freeze(quantizer().quantize_model(model))
-    assert frozen[0].weight.dtype == torch.bfloat16
-    assert frozen(torch.ones(2, 32, dtype=torch.bfloat16)).dtype == torch.bfloat16
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64], ids=str)
+@torch.no_grad()
+def test_rounded_weights_are_float32_in_a_model_of_any_dtype_and_outputs_keep_the_input_s(dtype):
+    torch.manual_seed(0)
+    model, x = nn.Sequential(nn.Linear(64, 4)).to(dtype), torch.randn(5, 64).to(dtype)
+    bias = model[0].bias.clone()
+    quantized = quantizer().quantize_model(model)
+    layer = (frozen := ModelQuantizer.freeze(quantized))[0]
+    assert layer.weight.dtype == torch.float32
+    assert np.array_equal(layer.weight.numpy(), dequantize(*layer.frozen))
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    expected = (x.to(wide) @ layer.weight.T.to(wide) + bias.to(wide)).to(dtype)
+    found = frozen(x)
+    assert found.dtype == dtype
+    assert torch.allclose(found, expected, rtol=1e-2 if dtype == torch.bfloat16 else 2e-3, atol=1e-3)
+    assert torch.equal(quantized(x), found)
+    if dtype in (torch.bfloat16, torch.float16):  # what the dtype of the model would have made of them
+        assert not torch.equal(layer.weight.to(dtype).float(), layer.weight)
+
+
+def test_a_frozen_layer_that_was_cast_or_changed_is_refused_and_one_that_thawed_is_too(model):
+    thawed = quantizer().quantize_model(model)
+    frozen = ModelQuantizer.freeze(thawed)
+    assert {n: (q.shape, grid) for n, (q, grid) in frozen_layers(frozen).items()} == {
+        n: (layer.frozen.q.shape, layer.frozen.grid) for n, layer in quantized_layers(frozen).items()
+    }
+    with pytest.raises(SchemeError, match=r"'layers\.0\.attn\.qkv' still rounds float weights .* freeze it first"):
+        frozen_layers(thawed)
+    with pytest.raises(SchemeError, match=r"other weights than when it was frozen \(they are bfloat16 now\); freeze"):
+        frozen_layers(copy.deepcopy(frozen).to(torch.bfloat16))
+    with pytest.raises(SchemeError, match=r"'layers\.0\.attn\.qkv' has other weights .*\(they are float32 now\)"):
+        frozen_layers(copy.deepcopy(frozen).to(torch.bfloat16).float())
+    (changed := copy.deepcopy(frozen)).layers[1].mlp.fc2.weight.data[0, 0] += 1
+    with pytest.raises(SchemeError, match=r"'layers\.1\.mlp\.fc2' has other weights than when it was frozen"):
+        frozen_layers(changed)
 
 
 # ---- inputs ----------------------------------------------------------------------------------------------------------

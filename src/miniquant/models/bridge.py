@@ -24,7 +24,7 @@ from ..formats.gguf.codecs import codec_of
 from ..formats.gguf.grids import encode_grid
 from ..quantization.grids import Grid, GridRule, QuantizedMatrix
 from ..quantization.spec import Dtype, QScheme, QuantizationSpec, ScaleType, differences
-from .quantizer import quantized_layers
+from .quantizer import frozen_layers, quantized_layers
 
 
 def _blocks_of_32(dtype: Dtype, symmetric: bool) -> QuantizationSpec:
@@ -118,9 +118,10 @@ class ModelExporter:
         ``embedding``: the type of the token embedding and of an output head that is not quantized; by default the
         layers' type, and Q8_0 where that has 4 bits.
 
-        Raises ``SchemeError`` for a model that is not frozen, a specification without a GGUF type, inputs that are
-        rounded (a file holds weights only), an unknown model type or a folder without a tokenizer, before anything is
-        written; ``FormatError`` for a folder that describes another model; and whatever ``write_gguf`` raises.
+        Raises ``SchemeError`` for a model that is not frozen or was changed since, a specification without a GGUF type,
+        inputs that are rounded (a file holds weights only), an unknown model type or a folder without a tokenizer,
+        before anything is written; ``FormatError`` for a folder that describes another model; and whatever
+        ``write_gguf`` raises.
         """
         make = _MODELS.get((type(model).__name__, model_type))
         if make is None:
@@ -143,18 +144,12 @@ class _Layers:
             raise SchemeError(
                 "nothing in this model is quantized; call ModelQuantizer(...).quantize_model, then freeze"
             )
-        thawed = [name for name, layer in self.layers.items() if layer.frozen is None]
-        if thawed:
-            raise SchemeError(
-                f"{thawed[0]!r} still rounds float weights at every call; freeze it first, and export what freeze "
-                "returns"
-            )
+        self.frozen = frozen_layers(model)
         if any(layer.input is not None for layer in self.layers.values()):
             raise SchemeError(
                 "a GGUF file holds weights only, and this model rounds the inputs of its layers too; llama.cpp rounds "
                 "them by itself, so quantize without an input specification"
             )
-        self.frozen = {name: layer.frozen for name, layer in self.layers.items() if layer.frozen is not None}
         self.kinds = {}
         for name, layer in self.layers.items():
             try:

@@ -116,9 +116,14 @@ class ModelWeights:
 
     @classmethod
     def from_model(cls, model: Any, name: str | None = None) -> ModelWeights:
-        """The weights of a MiniGPT, with what its config says about it, under the names that llama.cpp gives them."""
+        """The weights of a MiniGPT, with what its config says about it, under the names that llama.cpp gives them.
+
+        Raises ``SchemeError`` for a quantized layer that is not frozen: its weights are not those it computes with.
+        """
+        from .quantizer import refuse_thawed
         from .to_gguf import gguf_name
 
+        refuse_thawed(model)
         config = model.config
         tensors = {gguf_name(key): to_numpy(w) for key, w in model.state_dict().items()}
         about = ModelMetadata("gpt2", name, None, config.d_model, config.n_layers, config.vocab_size)

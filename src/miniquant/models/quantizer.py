@@ -31,6 +31,10 @@ class QuantizedLinear(nn.Module):
     The grid is fitted when the layer is made. Until ``freeze``, the float weights stay, and every call rounds them.
     The rounding has no gradient. A layer that is made with ``quantized``, integers that are chosen already, is frozen
     from the start, and no grid is fitted.
+
+    Rounded weights are float32 in a model of any dtype: bfloat16 and float16 have too few bits for an integer times a
+    float16 scale, and would round the weights a second time. A product is computed in float32, or in float64 for inputs
+    in it, and the output has the dtype of the input.
     """
 
     def __init__(
@@ -59,8 +63,10 @@ class QuantizedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (..., in)   ->   (..., out)."""
-        w = self.weight if self.frozen else self._like(dequantize(self.integers(), self.grid), self.weight)
-        return F.linear(self._rounded(x), w, self.bias)
+        w = self.weight if self.frozen else self._on_device(dequantize(self.integers(), self.grid), self.weight)
+        dtype = torch.promote_types(x.dtype, torch.float32)
+        bias = None if self.bias is None else self.bias.to(dtype)
+        return F.linear(self._rounded(x).to(dtype), w.to(dtype), bias).to(x.dtype)
 
     def integers(self) -> np.ndarray:
         """What the float weights become on the grid: (out, in) int16."""
@@ -68,11 +74,11 @@ class QuantizedLinear(nn.Module):
         return self.rule.quantize(w, self.grid) if isinstance(self.rule, QuantizationSpec) else quantize(w, self.grid)
 
     def freeze(self) -> None:
-        """Replace the float weights by what the grid gives back, and keep the integers."""
+        """Replace the float weights by what the grid gives back, in float32, and keep the integers."""
         self._freeze(QuantizedMatrix(self.integers(), self.grid))
 
     def _freeze(self, quantized: QuantizedMatrix) -> None:
-        self.weight = nn.Parameter(self._like(dequantize(*quantized), self.weight), requires_grad=False)
+        self.weight = nn.Parameter(self._on_device(dequantize(*quantized), self.weight), requires_grad=False)
         self.frozen = quantized
 
     def _rounded(self, x: Tensor) -> Tensor:
@@ -86,11 +92,11 @@ class QuantizedLinear(nn.Module):
             grid = self.input.grid(self.input_affine, len(rows))
         else:
             raise MiniquantError("the inputs of this layer were not calibrated; pass calibration to quantize_model")
-        return self._like(dequantize(self.input.quantize(rows, grid), grid).reshape(x.shape), x)
+        return self._on_device(dequantize(self.input.quantize(rows, grid), grid).reshape(x.shape), x)
 
     @staticmethod
-    def _like(array: np.ndarray, x: Tensor) -> Tensor:
-        return torch.from_numpy(array).to(x.device, x.dtype)
+    def _on_device(array: np.ndarray, x: Tensor) -> Tensor:
+        return torch.from_numpy(array).to(x.device)
 
     def extra_repr(self) -> str:
         """For ``print(model)``."""
@@ -156,6 +162,8 @@ class ModelQuantizer:
     def freeze(model: Model) -> Model:
         """A copy whose weights are what their grids give back, in evaluation mode; the model itself stays as it is.
 
+        The frozen weights are float32, whatever the model's dtype: what is frozen is what a file holds.
+
         Raises ``SchemeError`` if nothing in the model is quantized.
         """
         if not any(isinstance(module, QuantizedLinear) for module in model.modules()):
@@ -174,6 +182,32 @@ def _owns(module: nn.Module, weight: Tensor) -> bool:
 def quantized_layers(model: nn.Module) -> dict[str, QuantizedLinear]:
     """The layers that a ``ModelQuantizer`` has put into the model, by name."""
     return {name: module for name, module in model.named_modules() if isinstance(module, QuantizedLinear)}
+
+
+def frozen_layers(model: nn.Module) -> dict[str, QuantizedMatrix]:
+    """The integers and grids of the quantized layers, by name, once it is certain that the model computes with them.
+
+    Raises ``SchemeError`` for a layer that is not frozen, or whose weights have changed since: by a cast, by training.
+    """
+    refuse_thawed(model)
+    found = {name: layer.frozen for name, layer in quantized_layers(model).items() if layer.frozen is not None}
+    for name, quantized in found.items():
+        w = model.get_submodule(name).weight
+        if w.dtype != torch.float32 or not np.array_equal(to_numpy(w), dequantize(*quantized)):
+            raise SchemeError(
+                f"{name!r} has other weights than when it was frozen (they are {str(w.dtype).removeprefix('torch.')} "
+                "now); freeze again, and export what freeze returns as it is"
+            )
+    return found
+
+
+def refuse_thawed(model: nn.Module) -> None:
+    """Raises ``SchemeError`` for a quantized layer that is not frozen: its weights are not those it computes with."""
+    for name, layer in quantized_layers(model).items():
+        if layer.frozen is None:
+            raise SchemeError(
+                f"{name!r} still rounds float weights at every call; freeze it first, and export what freeze returns"
+            )
 
 
 def _observe(

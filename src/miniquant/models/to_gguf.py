@@ -134,8 +134,15 @@ def write_minigpt(
 ) -> None:
     """Write a MiniGPT as a GGUF file that llama.cpp runs; ``kind`` is one of ``FILE_TYPES``.
 
-    Raises ``SchemeError`` for an unknown type, and whatever ``write_gguf`` raises.
+    The weights of quantized layers are written as they were frozen where ``kind`` is F32; any other type rounds them
+    again, and ``bridge.ModelExporter`` writes their integers.
+
+    Raises ``SchemeError`` for an unknown type or a quantized layer that is not frozen, and whatever ``write_gguf``
+    raises.
     """
+    from .quantizer import refuse_thawed
+
+    refuse_thawed(model)
     types = minigpt_types(model, kind, embedding)
     tensors = {gguf_name(name): (w.detach(), types[name]) for name, w in model.state_dict().items()}
     write_gguf(path, tensors, minigpt_metadata(model, tokenizer, kind, embedding=embedding))

@@ -7,7 +7,7 @@ from torch import nn
 
 from ..core.errors import SchemeError
 from ..quantization.symmetric import Quantized
-from .quantizer import quantized_layers
+from .quantizer import frozen_layers, quantized_layers
 
 _SCHEMES = {"int8": "q8_per_channel", "int4_g64": "q4_per_group_64"}  # the rule of a layer -> its scheme
 
@@ -17,15 +17,16 @@ def to_gguf_lite(model: nn.Module) -> tuple[dict[str, str], dict[str, Quantized]
 
     Returns ``schemes`` (name -> scheme) and ``chosen`` (name -> integers (out, in) int8 and their float16 scales).
 
-    Raises ``SchemeError`` for a layer that is not frozen, and for a grid that GGUF-lite has no type for.
+    Raises ``SchemeError`` for a layer that is not frozen or was changed since, and for a grid that GGUF-lite has no
+    type for.
     """
     schemes, chosen = {}, {}
-    for name, layer in quantized_layers(model).items():
-        if layer.frozen is None or layer.rule.name not in _SCHEMES:
-            state = layer.rule.name if layer.frozen else "not frozen"
-            raise SchemeError(f"{name!r} is {state}; GGUF-lite holds frozen layers of {' and '.join(_SCHEMES)}")
-        q, grid = layer.frozen
-        scheme = _SCHEMES[layer.rule.name]
+    layers = quantized_layers(model)
+    for name, (q, grid) in frozen_layers(model).items():
+        rule = layers[name].rule.name
+        if rule not in _SCHEMES:
+            raise SchemeError(f"{name!r} is {rule}; GGUF-lite holds frozen layers of {' and '.join(_SCHEMES)}")
+        scheme = _SCHEMES[rule]
         scale = grid.scale.astype(np.float16)  # it was rounded to that before
         chosen[f"{name}.weight"] = Quantized(q.astype(np.int8), scale[:, 0] if scheme == _SCHEMES["int8"] else scale)
         schemes[f"{name}.weight"] = scheme
