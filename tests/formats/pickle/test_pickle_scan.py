@@ -5,6 +5,7 @@ The referee is Python's own unpickler, with a ``find_class`` that writes down wh
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import datetime
 import fractions
@@ -158,6 +159,7 @@ class Watch:
 
     def __init__(self):
         self.on, self.seen = False, []
+        codecs.lookup("raw_unicode_escape")  # Python itself imports a codec when it is used for the first time
         sys.addaudithook(self._hook)  # a hook stays for good: this one looks away while it is off
 
     def _hook(self, event, arguments):

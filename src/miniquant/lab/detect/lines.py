@@ -15,7 +15,7 @@ from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .seen import Seen
 
-SECONDS = 1.0  # for all calls together
+SECONDS = 3.0  # for all calls together: they take milliseconds, on a busy machine tenths
 FEW = 0.4  # a line is telling if at most this share of the right calls runs it
 LONGEST = 60  # characters of a line that is shown
 
