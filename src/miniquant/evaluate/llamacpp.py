@@ -25,19 +25,32 @@ from ..core.errors import MiniquantError
 
 
 class LlamaCppError(MiniquantError):
-    """llama.cpp refused a file or a call, or its process ended; the message carries the end of its log."""
+    """llama.cpp refused a file or a call, or its process ended; the message carries the end of its log.
+
+    ``log`` is what it wrote while it loaded a file that it refused; empty if its process ended.
+    """
+
+    log = ""
 
 
 class LlamaCpp:
     """llama.cpp with one model loaded, in a process of its own. Usable in a ``with`` block.
 
     With ``float32_cache`` keys and values stay float32. That takes attention step by step as well: flash attention
-    rounds them to float16 whatever the cache holds.
+    rounds them to float16 whatever the cache holds. With ``vocab_only`` llama.cpp reads metadata and tokenizer and no
+    tensor, so the file needs none: ``tokenize`` and ``text`` work then, and nothing that computes.
+    ``log`` is what it wrote while it loaded the file; ``loading_log`` says which bytes its lines were made from.
 
     Raises ``LlamaCppError`` if llama.cpp refuses the file, whether politely or by aborting.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, context: int = 256, float32_cache: bool = False) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None,
+        context: int = 256,
+        float32_cache: bool = False,
+        vocab_only: bool = False,
+    ) -> None:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 a pipe that nobody reads would fill up and block
         self._process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.evaluate.llamacpp_process"],
@@ -49,8 +62,11 @@ class LlamaCpp:
         assert self._process.stdin is not None and self._process.stdout is not None  # they are pipes
         self._requests, self._answers = self._process.stdin, self._process.stdout
         try:
-            self._call("load", None if path is None else os.fspath(path), context, float32_cache)
-        except LlamaCppError:
+            self._call("load", None if path is None else os.fspath(path), context, float32_cache, vocab_only)
+            self.log: str = self._call("log")
+        except LlamaCppError as error:
+            with contextlib.suppress(LlamaCppError):  # its process may have ended
+                error.log = self._call("log")
             self.close()
             raise
 

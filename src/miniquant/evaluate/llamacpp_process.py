@@ -10,6 +10,7 @@ import ctypes as c
 import importlib.util
 import os
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,8 @@ _FUNCTIONS = {  # name: (result, arguments)
 
 
 _F32, _F16 = 0, 1  # members of ggml_type
+_VOCAB_ONLY = 18  # the word of llama_model_params whose first byte is vocab_only: the log says whether it was
+_OTHER_ORDER = "this llama.cpp orders its parameters in another way; install the version in constraints.txt"
 
 
 def _places(defaults: _Parameters) -> tuple[int, int, int]:
@@ -115,7 +118,7 @@ def _places(defaults: _Parameters) -> tuple[int, int, int]:
     for types in range(4, 63):
         if words[types - 4 : types + 2] == [0, 0, 0, 0, _F16, _F16] and 0xFFFFFFFF in words[:types]:
             return types - 1 - words[:types][::-1].index(0xFFFFFFFF), types - 4, types
-    raise LlamaCppError("this llama.cpp orders its parameters in another way; install the version in constraints.txt")
+    raise LlamaCppError(_OTHER_ORDER)
 
 
 class _Inside:
@@ -131,7 +134,10 @@ class _Inside:
             function = getattr(self.lib, name)
             function.restype, function.argtypes = result, arguments
         self.model: int | None = None
+        self.context: int | None = None
         self.messages: list[str] = []
+        self.written: list[str] = []
+        self.loading = False
         self._log, self._step = _LOG(self._remember), _STEP(self._watch)  # kept alive: C holds pointers to them
         self._pointer = c.cast(self._step, c.c_void_p).value or 0
         self.watched: set[str] = set()
@@ -143,9 +149,13 @@ class _Inside:
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
         if self.model is None and name in ("tokenize", "text", "logits", "steps", "greedy"):
             raise LlamaCppError(f"no model is loaded, so there is nothing to {name}; pass LlamaCpp the path of one")
+        if self.context is None and name in ("logits", "steps", "greedy"):
+            raise LlamaCppError(f"only the vocabulary is loaded, so there is nothing to {name}; leave out vocab_only")
         return getattr(self, name)(*arguments)
 
     def _remember(self, level: int, text: bytes, _: object) -> None:
+        if level >= 2 and self.loading:  # all but what is for llama.cpp's own developers
+            self.written.append(text.decode("utf-8", "replace"))
         if level >= 3:  # warnings and errors
             self.messages = [*self.messages[-20:], text.decode("utf-8", "replace")]
         elif b"flash_attn " in text or b"V (" in text:
@@ -162,12 +172,26 @@ class _Inside:
             self.found[name] = value[0] if value.shape[1] > 1 else value[0, 0]
         return True
 
-    def load(self, path: str | None, context: int, float32_cache: bool) -> None:
+    def load(self, path: str | None, context: int, float32_cache: bool, vocab_only: bool) -> None:
         if path is None:
             return
-        self.model = self.lib.llama_model_load_from_file(os.fsencode(path), self.lib.llama_model_default_params())
+        self.loading = True
+        try:
+            self._load(path, context, float32_cache, vocab_only)
+        finally:
+            self.loading = False
+
+    def _load(self, path: str, context: int, float32_cache: bool, vocab_only: bool) -> None:
+        defaults = self.lib.llama_model_default_params()
+        defaults.words[_VOCAB_ONLY] |= vocab_only
+        self.model = self.lib.llama_model_load_from_file(os.fsencode(path), defaults)
         if not self.model:
             raise LlamaCppError(f"llama.cpp refuses {path}: " + "".join(self.messages).strip())
+        self.vocab = self.lib.llama_model_get_vocab(self.model)
+        if vocab_only:
+            if not re.search(r"vocab_only += 1\n", self.log()):
+                raise LlamaCppError(_OTHER_ORDER)
+            return
         parameters = self.lib.llama_context_default_params()
         flash, step, types = _places(parameters)
         parameters.words[0] = parameters.words[1] = parameters.words[2] = context  # n_ctx, n_batch, n_ubatch
@@ -183,7 +207,9 @@ class _Inside:
             if wanted not in self.said:
                 raise LlamaCppError(f"no {wanted!r} in what llama.cpp says of a float32 cache: {self.said}")
         self.lib.llama_set_n_threads(self.context, 1, 1)  # more threads than idle cores make it crawl
-        self.vocab = self.lib.llama_model_get_vocab(self.model)
+
+    def log(self) -> str:
+        return "".join(self.written)
 
     def tokenize(self, text: str, special: bool) -> list[int]:
         data = text.encode("utf-8")
