@@ -101,7 +101,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     (r"UnicodeEncodeError: (.*)", "this text does not fit the encoding: {0}", 'Use `.encode("utf-8")`.'),
     (
         r"RecursionError",
-        "the function calls itself without an end",
+        "more calls are open inside each other than Python allows: the function calls itself, or others, too often",
         "A function that calls itself must stop somewhere.",
     ),
     (

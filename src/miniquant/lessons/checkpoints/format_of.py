@@ -74,6 +74,9 @@ def cases(random):
         b"gguf\x03\0\0\0",
         b"BUMPWGT2\x04\0\0\0",
         b"BUMP",
+        b"\x80GGUF\x03\0\0\0",  # a byte before the magic
+        b"\xff\xfePK\x03\x04",
+        b"\n\n\0\0\0\0\0\0" + b'{"a":{"d',  # a length whose bytes are newlines
         b"PK\x05\x06" + bytes(12),
         b"\x80",
         b"\x80\x01K\x07.",

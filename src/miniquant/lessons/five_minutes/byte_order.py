@@ -49,6 +49,8 @@ def cases(random):
         ("2c 01 00 00", 300),
         ("00 00 01 2c", 300),
         ("fe ed fa ce", 0xFEEDFACE),  # a number above 2**31
+        ("54 4c 46 54", 0x544C4654),  # the first byte is the last one, too
+        ("54 46 4c 54", 0x544C4654),
         ("ce fa ed fe", 0xFEEDFACE),
         ("4c 46 54 00", 0x474C4654),  # three of the four bytes, in five ways
         ("54 46 4c 00", 0x474C4654),

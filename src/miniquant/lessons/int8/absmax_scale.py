@@ -35,6 +35,8 @@ def cases(random):
         [0.0, 0.0],
         [1e-9, -1e-9],  # small, and not 0
         [0.5, -4.5],
+        [1e-25, -3e-25],  # their squares are 0 in float32
+        [2e25, -1e25],  # and these infinite
         [[1, -2], [3, -381]],
         [[[1.0, 2.0], [3.0, -6.35]]],
         -254.0,

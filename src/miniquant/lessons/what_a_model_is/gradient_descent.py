@@ -45,6 +45,7 @@ def cases(random):
         (*START, HOURS, JARS, 0.05, 3),
         (*START, HOURS, JARS, 0.01, 30),
         (*START, HOURS, JARS, 0.2, 3),  # the steps are too long: each one makes the error larger
+        (*START, HOURS, JARS, 0.01, 1500),
         (*START, HOURS, JARS, 0.05, 300),  # near the goal, where the slopes are small
         (2.0, 1e-5, HOURS, JARS, 0.05, 4),  # nearer
         (1.0, 0.0, np.array([300.0]), np.array([5.0]), 1e-6, 2),  # where they are large
