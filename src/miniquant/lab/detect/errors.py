@@ -101,8 +101,8 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     (r"UnicodeEncodeError: (.*)", "this text does not fit the encoding: {0}", 'Use `.encode("utf-8")`.'),
     (
         r"RecursionError",
-        "more calls are open inside each other than Python allows: the function calls itself, or others, too often",
-        "A function that calls itself must stop somewhere.",
+        "more calls stand inside each other than Python allows",
+        "A function that calls itself must stop, and soon enough.",
     ),
     (
         r"MemoryError|.*can't allocate memory",
