@@ -1,5 +1,5 @@
 """The command line. GGUF-lite, GGUF and bump alike: inspect, list, hexdump, export, verify, perplexity; convert for
-Hugging Face folders; progress, assemble and grade.
+Hugging Face folders; progress, board, assemble and grade.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
 stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
@@ -294,7 +294,7 @@ def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -
     click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
 
 
-for command in (course.progress, course.assemble, course.grade, course.lab):
+for command in (course.progress, course.board, course.assemble, course.grade, course.lab):
     main.add_command(command)
 
 

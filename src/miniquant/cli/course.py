@@ -1,4 +1,4 @@
-"""The commands of the course: progress and assemble for students, grade for instructors, lab for authors."""
+"""The commands of the course: progress, board and assemble for students, grade for instructors, lab for authors."""
 
 from __future__ import annotations
 
@@ -28,6 +28,20 @@ def progress() -> None:
     from ..lab import progress as read
 
     click.echo(repr(read()))
+
+
+@click.command()
+@click.argument("exercise", required=False)
+def board(exercise: str | None) -> None:
+    """Show your best figures in the open exercises, beside the reference's and llama.cpp's; of one EXERCISE, or of all.
+
+    The figures of the others are measured now: that takes some seconds for each exercise.
+    """
+    from ..lab import board as shown
+    from ..lab.contest import open_exercises
+
+    for number, name in enumerate([exercise] if exercise else open_exercises()):
+        click.echo(("\n" if number else "") + repr(shown(name)))
 
 
 @click.command()

@@ -17,6 +17,7 @@ from . import record, session
 from .attempt import is_stub
 from .catalogue import find
 from .compare import kind
+from .contest import measured, sentence
 from .guide import next_rung
 from .judging import evaluate
 from .report import Report
@@ -77,11 +78,14 @@ def check(function: Function) -> Report:
         return _not_an_answer(function)
     spec = function.exercise
     report = evaluate(spec, function.student)
-    record.write(spec.name, report.status)
+    figure = measured(spec.contest, function.student) if spec.contest and report.passed else None
+    lower = spec.contest is None or spec.contest.lower_is_better
+    record.write(spec.name, report.status, figure, lower_is_better=lower)
     function.failed = report.status == "failed"
     state = session.state(spec.name)
     if report.passed:
-        state.failed, state.report = 0, None
+        state.failed, state.report, state.figure = 0, None, figure
+        report = replace(report, score=sentence(spec, figure))
         session.is_right_again(spec.name)
     elif report.status == "failed":
         state.failed, state.report = state.failed + 1, report

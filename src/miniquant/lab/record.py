@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from ..core.files import atomic_write
 
@@ -22,10 +23,14 @@ PATIENCE = 30.0  # seconds to wait for other notebooks; after that the write goe
 
 
 class Entry(TypedDict):
-    """One exercise: ``status`` is "passed" or "failed", ``checks`` counts how often it was checked."""
+    """One exercise: ``status`` is "passed" or "failed", ``checks`` counts how often it was checked.
+
+    ``best`` is the best figure so far, of an open exercise.
+    """
 
     status: str
     checks: int
+    best: NotRequired[float]
 
 
 def path() -> Path:
@@ -51,12 +56,20 @@ def read() -> dict[str, Entry]:
 def _entry(value: object) -> Entry | None:
     if not isinstance(value, dict):
         return None
-    status, checks = value.get("status"), value.get("checks")
-    return Entry(status=status, checks=checks) if status in STATES and type(checks) is int else None
+    status, checks, best = value.get("status"), value.get("checks"), value.get("best")
+    if status not in STATES or type(checks) is not int:
+        return None
+    entry = Entry(status=status, checks=checks)
+    if isinstance(best, float | int) and math.isfinite(best):
+        entry["best"] = float(best)
+    return entry
 
 
-def write(exercise: str, status: str) -> None:
-    """Add one check. An exercise once passed stays passed. A folder that cannot be written to is no error."""
+def write(exercise: str, status: str, figure: float | None = None, *, lower_is_better: bool = True) -> None:
+    """Add one check. An exercise once passed stays passed, and of an open one the best figure is kept.
+
+    A folder that cannot be written to is no error.
+    """
     place = path()
     if status not in STATES or (place.exists() and not place.is_file()):  # MINIQUANT_PROGRESS=/dev/null: no record
         return
@@ -65,6 +78,9 @@ def write(exercise: str, status: str) -> None:
         entry = done.setdefault(exercise, Entry(status=status, checks=0))
         entry["checks"] += 1
         entry["status"] = "passed" if "passed" in (entry["status"], status) else status
+        if figure is not None and math.isfinite(figure):
+            choose = min if lower_is_better else max
+            entry["best"] = choose(entry.get("best", figure), figure)
         text = json.dumps(done, indent=1, sort_keys=True) + "\n"
         with atomic_write(place) as file:
             file.write(text.encode("utf-8"))

@@ -50,6 +50,7 @@ class Report:
     perhaps: str = ""
     hint: str = ""
     next: str = ""
+    score: str = ""
     why: str = ""
     note: str = ""
     trace: str = ""
@@ -71,6 +72,7 @@ class Report:
             (self.certainty, cause),
             ("also", self.also),
             ("note", self.note),
+            ("your score", self.score),
             ("why it matters", self.why),
             ("goal" if self.status == "not attempted" else "hint 1", self.hint),
             ("next", self.next),

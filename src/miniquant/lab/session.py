@@ -11,11 +11,15 @@ from .report import Report
 
 @dataclass
 class State:
-    """``failed`` counts the failed checks since the last pass, ``step`` the rungs of help that were shown."""
+    """``failed`` counts the failed checks since the last pass, ``step`` the rungs of help that were shown.
+
+    ``figure`` is that of the last answer to an open exercise that passed.
+    """
 
     failed: int = 0
     step: int = 0
     report: Report | None = None
+    figure: float | None = None
 
 
 _states: dict[str, State] = {}

@@ -114,6 +114,28 @@ class Mistake:
     see: str  # what the student sees; it completes "I see …"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """What an open exercise measures: its check only says what is allowed, and of two right answers one is better.
+
+    ``measure`` takes a function that passed its check and gives its figure. ``rivals`` gives the figures of other
+    answers by their names, measured in the same way. ``steady=False`` is for a figure that differs from run to run,
+    such as a time: a check does not print it.
+    """
+
+    what: str  # what is measured, as a phrase: "error of 256 unseen blocks"
+    unit: str
+    measure: Callable[[Function], float]
+    rivals: Callable[[], Mapping[str, float]]
+    lower_is_better: bool = True
+    digits: int = 3  # significant ones
+    steady: bool = True
+
+    def better(self, a: float, b: float) -> bool:
+        """Whether ``a`` is a better figure than ``b``."""
+        return a < b if self.lower_is_better else a > b
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Exercise:
     """One exercise of a lab.
@@ -129,8 +151,9 @@ class Exercise:
     and names the kinds of numbers in it (scales, values); ``factors`` names the two arrays whose product is the right
     result; ``places`` says where a number is in the bytes of a case, from its first byte to the one after its
     last. ``may_view`` allows a result that shares memory with an argument; ``ordered`` says that the order of a
-    dict's keys counts, which the docstring must ask for. ``lab`` and ``subject`` are filled in by the catalogue: the
-    number of the lab, and the folder of its lessons.
+    dict's keys counts, which the docstring must ask for. ``contest`` says by what figure the answers to an open
+    exercise are compared. ``lab`` and ``subject`` are filled in by the catalogue: the number of the lab, and the folder
+    of its lessons.
     """
 
     name: str = ""  # the name of the reference
@@ -155,6 +178,7 @@ class Exercise:
     observe: Callable[[Function, Case], Any] | None = None
     may_view: bool = False
     ordered: bool = False
+    contest: Contest | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.reference.__name__)
