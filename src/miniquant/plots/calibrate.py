@@ -1,8 +1,10 @@
-"""Figures of calibration: how large channels are, how far to scale, which differences are more than chance."""
+"""Figures of calibration: how large channels are, how far to scale, which differences are more than chance, what a
+byte buys."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -11,6 +13,17 @@ from matplotlib.figure import Figure
 from .style import DARK, LINES, MARKERS, WIDTH, described, picture
 
 Interval = tuple[float, float, float]  # value, low end, high end
+NARROW = 4.7  # inches: on a phone, a figure of this width keeps its letters at nine pixels
+FILLED = ("#FFFFFF", "#E69F00", "#D55E00", "#56B4E9", "#0072B2")  # the same order as MARKERS
+
+
+class Measured(NamedTuple):
+    """A file that was measured: what it is stored in, how its integers were chosen, its bytes, its KL."""
+
+    target: str
+    method: str
+    n_bytes: int
+    kl: Interval  # nats a token
 
 
 @picture
@@ -76,3 +89,64 @@ def intervals(rows: Mapping[str, Interval], *, what: str, nothing: float, title:
     ax.grid(axis="x")
     said = "; ".join(f"{name} {value:.3g} ({low:.3g} to {high:.3g})" for name, (value, low, high) in rows.items())
     return described(fig, f"{what}, with 95 % intervals: {said}.", title)
+
+
+def pareto(points: Iterable[Measured]) -> list[Measured]:
+    """The points that no other one beats: every smaller file has a larger KL. The smallest first.
+
+    >>> kl = {"a": 0.5, "b": 0.6, "c": 0.1}
+    >>> [p.target for p in pareto(Measured(name, "", n, (kl[name], 0, 1)) for n, name in enumerate("abc"))]
+    ['a', 'c']
+    """
+    front: list[Measured] = []
+    for point in sorted(points, key=lambda p: (p.n_bytes, p.kl[0])):
+        if not front or point.kl[0] < front[-1].kl[0]:
+            front.append(point)
+    return front
+
+
+@picture
+def kl_by_size(facets: Mapping[str, Sequence[Measured]], *, title: str = "") -> Figure:
+    """KL to the float model by size, a facet for each model, with intervals and the Pareto line.
+
+    facets: {model: files}; a target is a column, the smallest file first, a method is a marker, the same in all facets.
+    A KL must be above 0.
+    """
+    every = [point for files in facets.values() for point in files]
+    methods = list(dict.fromkeys(point.method for point in every))
+    sizes = {point.target: point.n_bytes for point in sorted(every, key=lambda point: point.n_bytes)}
+    columns = {target: i for i, target in enumerate(sizes)}
+    ends = [end for point in every for end in point.kl]
+    fig, axes = plt.subplots(len(facets), 1, figsize=(NARROW, 0.9 + 2.9 * len(facets)), sharex=True, squeeze=False)
+    said = []
+    for ax, (model, files) in zip(axes.flat, facets.items()):
+        front = pareto(files)
+        said.append(f"{model}: " + ", ".join(f"{p.target} {p.method} {p.kl[0]:.2g}".replace("  ", " ") for p in front))
+        line = [(columns[p.target] - 0.5, p.kl[0]) for p in front]
+        line.append((len(columns) - 0.5, line[-1][1]))
+        ax.step(*zip(*line), where="post", color="#555555", lw=1.2, label="Pareto line", zorder=2)
+        for i, method in enumerate(methods):
+            mine = [p for p in files if p.method == method]
+            several = {p.target for p in every if p.method != method}  # a method alone in its column is in the middle
+            x = [columns[p.target] + 0.17 * (i - (len(methods) - 1) / 2) * (p.target in several) for p in mine]
+            value, low, high = np.array([p.kl for p in mine]).reshape(-1, 3).T
+            form = {"mfc": FILLED[i % 5], "mec": "black", "mew": 0.7, "ms": 5.5, "zorder": 3}
+            bars = {"yerr": [value - low, high - value], "ecolor": "black", "elinewidth": 1.2}
+            ax.errorbar(x, value, fmt=MARKERS[i % 6], label=method, **bars, **form)
+        for i in range(0, len(columns), 2):
+            ax.axvspan(i - 0.5, i + 0.5, color="#F1F1F1", zorder=0)
+        ax.set_yscale("log")
+        ax.set_xlim(-0.5, len(columns) - 0.5)
+        ax.set_ylim(0.6 * min(ends), 1.6 * max(ends))
+        ax.set_ylabel("KL (nats a token)")
+        ax.grid(axis="y")
+        ax.set_title(model, loc="left", fontweight="bold")
+    last = axes.flat[-1]
+    last.set_xticks(
+        range(len(columns)), [f"{target}\n{size / 1e6:.2f}" for target, size in sizes.items()], fontsize=7.5
+    )
+    last.tick_params(axis="x", length=0)
+    last.set_xlabel("what is in the file, and its size (MB of 1,000,000 bytes)")
+    fig.legend(*last.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+    listed = "; ".join(said)
+    return described(fig, f"KL to the float model by size of the file, with intervals. Pareto line of {listed}.", title)
