@@ -141,11 +141,11 @@ def kl_by_size(facets: Mapping[str, Sequence[Measured]], *, title: str = "") -> 
         ax.set_ylabel("KL (nats a token)")
         ax.grid(axis="y")
         ax.set_title(model, loc="left", fontweight="bold")
+        ax.tick_params(axis="x", length=0)
     last = axes.flat[-1]
     last.set_xticks(
         range(len(columns)), [f"{target}\n{size / 1e6:.2f}" for target, size in sizes.items()], fontsize=7.5
     )
-    last.tick_params(axis="x", length=0)
     last.set_xlabel("what is in the file, and its size (MB of 1,000,000 bytes)")
     fig.legend(*last.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     listed = "; ".join(said)
