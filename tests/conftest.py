@@ -34,9 +34,9 @@ def trained():
 @pytest.fixture(autouse=True, scope="session")
 def faults_of_the_search_are_seen():
     """In a notebook a search for a cause that fails costs the report its cause; here it fails the test."""
-    from miniquant.lab import judging
+    from miniquant.lab import guard
 
-    judging.GUARDED = False
+    guard.ON = False
 
 
 @pytest.fixture

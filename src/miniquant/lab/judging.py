@@ -6,6 +6,7 @@ import copy
 import inspect
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from . import session
@@ -18,15 +19,15 @@ from .detect.lines import of_lines
 from .detect.probes import of_probes
 from .detect.seen import NOTHING
 from .diagnose import Match, diagnose
+from .guard import guarded
 from .limit import TooSlow
 from .near import near
 from .near.repair import place_of_repair
-from .report import LIKELY, PERHAPS, SAME, SEEN, Report, Shown
+from .report import LIKELY, SAME, SEEN, Report, Shown
 from .source import speaks_of_other_code
 from .spec import Exercise, Finding, Function
-from .verdict import Call, Facts, named, problem, size_of
+from .verdict import Call, Facts, named, problem, smallest
 
-GUARDED = True  # a fault in the search for a cause costs the cause, not the report; the tests of the project set False
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
 FRAMES = 3  # so many lines of a traceback that repeats itself are shown
 
@@ -78,9 +79,16 @@ def _is_wrong(name: str, function: Any) -> bool:
 
 
 def _failure(facts: Facts, search: bool) -> Report:
-    """The report on a function that is wrong: the smallest good input first, then what must be refused."""
+    """The report on a function that is wrong: the smallest good input first, then what must be refused.
+
+    What is said first about the cause is true of the case that is shown.
+    """
     spec = facts.spec
-    shown = _smallest(facts)
+    cause: dict[str, str] = {}
+    covers: frozenset[int] = frozenset()
+    with guarded():
+        cause, covers = _cause(facts, search)
+    shown = _smallest([call for call in facts.wrong if call.number in covers] or facts.wrong)
     assert shown.problem is not None
     error = shown.outcome.error
     return Report(
@@ -93,25 +101,21 @@ def _failure(facts: Facts, search: bool) -> Report:
         shown=_shown(facts, shown),
         note=_note(shown.outcome),
         trace=_trace(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
-        **_guarded_cause(facts, search),
+        **cause,
     )
 
 
-def _smallest(facts: Facts) -> Call:
+def _smallest(wrong: Sequence[Call]) -> Call:
     """The smallest wrong call on good input; not one with an empty argument if that fails as few others do."""
-
-    def order(call: Call) -> tuple[bool, int, int]:
-        return (call.refusal, size_of(call.case), call.number)
-
-    first = min(facts.wrong, key=order)
-    good = [call for call in facts.wrong if not call.refusal]
+    first = smallest(wrong)
+    good = [call for call in wrong if not call.refusal]
     if first.refusal or not any(_is_empty(part) for part in first.case):
         return first
     kinds = Counter(_failure_kind(call) for call in good)
     (most, n), *_ = kinds.most_common()
     if n <= kinds[_failure_kind(first)]:
         return first
-    return min((call for call in good if _failure_kind(call) == most), key=order)
+    return smallest([call for call in good if _failure_kind(call) == most])
 
 
 def _is_empty(value: Any) -> bool:
@@ -125,43 +129,36 @@ def _failure_kind(call: Call) -> str:
     return type(call.outcome.error or call.outcome.result).__name__
 
 
-def _guarded_cause(facts: Facts, search: bool) -> dict[str, str]:
-    """``_cause``, or nothing where results are so strange that it fails."""
-    try:
-        return _cause(facts, search)
-    except Exception:
-        if not GUARDED:
-            raise
-        return {}
+def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
+    """What the report says about the cause, and the numbers of the calls of which it is true; empty: of all.
 
-
-def _cause(facts: Facts, search: bool) -> dict[str, str]:
-    """What the report says about the cause: a sure mistake of the catalogue, else what the results themselves show."""
+    First a mistake of the catalogue whose results are those of the student on every case and beyond chance, unless it
+    speaks of code that the student did not write. Then what the results themselves show. The title of a mistake that is
+    not sure is kept in ``perhaps``, and is not said.
+    """
     match, seen = diagnose(facts), see(facts)
     if other := of_calls(facts, _is_wrong):
-        return {"certainty": SEEN, **_of_seen([other, *seen])}
-    if match and match.sure and not (seen and seen[0].plain):
-        parts = _of_match(match)
-        if seen and speaks_of_other_code(parts["cause"], facts.function):
-            parts["cause"] = seen[0].text  # the mistake is the same, and was made in another way
-        return {"certainty": LIKELY, **parts}
-    if match and seen and seen[0].plain and match.explains < len(facts.wrong):
+        return {"certainty": SEEN, **_of_seen([other, *seen])}, frozenset()
+    plain = bool(seen) and seen[0].plain
+    if match and match.sure and not plain and not _of_other_code(match, facts):
+        return {"certainty": LIKELY, **_of_match(match)}, frozenset()
+    if match and plain and match.explains < len(facts.wrong):
         match = None  # what the results show says it all
-    search = search and bool(seen) and seen[0].rank > TELLING and not seen[0].plain
+    known = {"perhaps": _of_match(match)["mistake"]} if match else {}
+    search = search and bool(seen) and seen[0].rank > TELLING and not plain
     if search and (same := near(facts)):
-        beside = {"also": seen[0].text, **({"perhaps": _of_match(match)["mistake"]} if match else {})}
-        return {"certainty": SAME, "mistake": same.text, "cause": f"The two agree {same.cases}.", **beside}
-    if seen and match and match.explains == len(facts.wrong):
-        return {"certainty": SEEN, **_of_seen(seen), **_beside(facts, match)}
-    if seen:
-        whole = _with_place(facts, seen) if search else seen
-        parts = _of_seen(whole)
-        rest = len(facts.wrong) - match.explains if match else 0
-        if match and rest <= sum(call.refusal for call in facts.wrong):
-            beside = _beside(facts, match)
-            parts |= beside | {"also": f"{parts['also']} {beside['also']}".strip()}
-        return {"certainty": SEEN, **parts}
-    return {"certainty": _label(facts, match), **_of_match(match)} if match else {}
+        text = {"mistake": same.text, "cause": f"The two agree {same.cases}.", "also": seen[0].text}
+        return {"certainty": SAME, **text, **known}, same.covers
+    if not seen:
+        return {}, frozenset()
+    whole = _with_place(facts, seen) if search else seen
+    return {"certainty": SEEN, **_of_seen(whole), **known}, whole[0].covers
+
+
+def _of_other_code(match: Match, facts: Facts) -> bool:
+    """Whether a mistake is about code that the student's function does not contain."""
+    parts = _of_match(match)
+    return speaks_of_other_code(f"{parts['mistake']}: {parts['cause']}", facts.function)
 
 
 def _with_place(facts: Facts, seen: list[Seen]) -> list[Seen]:
@@ -180,19 +177,6 @@ def _of_match(match: Match) -> dict[str, str]:
         return {"mistake": mistake.name, "cause": mistake.cause, "cure": mistake.cure}
     titles = " or ".join(m.name for m in match.mistakes)
     return {"mistake": titles, "cause": "the cases do not tell these apart.", "cure": match.mistakes[0].cure}
-
-
-def _beside(facts: Facts, match: Match) -> dict[str, str]:
-    """A mistake that is not sure, beside what the results show."""
-    parts = _of_match(match)
-    line = f"{_label(facts, match)}: {parts['mistake']}: {parts['cause']}"
-    return {"also": line, "perhaps": parts["mistake"], "cure": parts["cure"]}
-
-
-def _label(facts: Facts, match: Match) -> str:
-    if match.explains == len(facts.wrong):
-        return PERHAPS
-    return f"{PERHAPS} (explains {match.explains} of {len(facts.wrong)} wrong cases)"
 
 
 def _of_seen(seen: list[Seen]) -> dict[str, str]:

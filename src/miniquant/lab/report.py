@@ -11,7 +11,7 @@ from typing import Any
 _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "failed": "✗ not right yet"}
 _COLOURS = {"passed": "#2e8b57", "not attempted": "#808080", "failed": "#c8553d"}
 CASE, EXPECTED, GOT = "smallest case", "expected", "got"
-LIKELY, PERHAPS, SEEN, SAME = "a mistake with the same results", "perhaps", "what your results show", "same results as"
+LIKELY, SEEN, SAME = "a mistake with the same results", "what your results show", "same results as"
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,9 @@ class Report:
 
     ``case`` has the arguments of the failed call by name, ``expected`` and ``got`` the two results, whole: a call that
     raised has its exception there. ``shown`` has the same as short texts. ``mistake`` is the title of what was
-    recognized, ``cause`` its sentence, and ``certainty`` how sure that is: the same results, *perhaps*, or something
-    that the results themselves show. ``also`` has further sentences, in which ``perhaps`` may be the title of a known
-    mistake. ``cure`` is not shown; it is the last rung before the solution of ``hint``.
+    recognized, ``cause`` its sentence, and ``certainty`` how sure that is: the same results, or something that the
+    results themselves show. ``also`` has further sentences. ``perhaps`` is the title of a known mistake that is not sure;
+    it is not shown. ``cure`` is not shown either; it is the last rung before the solution of ``hint``.
     """
 
     status: str

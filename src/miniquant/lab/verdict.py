@@ -6,6 +6,7 @@ import builtins
 import functools
 import inspect
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +129,11 @@ def size_of(case: Case) -> int:
     """How large a case is to read: the smallest is shown first."""
     lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]
     return sum(lengths) + sum(part.size for part in case if isinstance(part, np.ndarray))
+
+
+def smallest(calls: Sequence[Call]) -> Call:
+    """The smallest of some calls, good input before bad."""
+    return min(calls, key=lambda call: (call.refusal, size_of(call.case), call.number))
 
 
 def change_shown(before: Any, after: Any) -> tuple[str, str]:

@@ -28,38 +28,34 @@ def see(facts: Facts) -> list[Seen]:
     of_wrong, of_raised, of_accepted = [], [], []
     if results:
         found = of_results(facts, results)
-        of_wrong = [_sentence(facts, seen, len(calls), results, good, calls) for seen, calls in found]
+        of_wrong = [_sentence(facts, seen, calls, results, good) for seen, calls in found]
     if raised:
-        seen, count = of_good_input(facts, slow or raised)
-        of_raised = [_sentence(facts, seen, count, slow or raised, good)]
+        of_raised = [_sentence(facts, *of_good_input(facts, slow or raised), slow or raised, good)]
     if bad:
-        seen, count = of_bad_input(facts, bad)
-        of_accepted = [_sentence(facts, seen, count, bad, [call for call in facts.calls if call.refusal])]
+        of_accepted = [_sentence(facts, *of_bad_input(facts, bad), bad, [c for c in facts.calls if c.refusal])]
     first = [*of_raised, *of_wrong] if len(raised) > len(results) else [*of_wrong, *of_raised]
     return [*first, *of_accepted]
 
 
-def _sentence(
-    facts: Facts,
-    seen: Seen,
-    count: int,
-    wrong: Sequence[Call],
-    among: Sequence[Call],
-    calls: Sequence[Call] | None = None,
-) -> Seen:
-    """The whole sentence: what is seen, on how many cases, and which ones these are."""
+def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[Call], among: Sequence[Call]) -> Seen:
+    """The whole sentence: what is seen, on how many cases, and which ones these are.
+
+    ``calls`` show it, of the ``wrong`` ones, ``among`` all calls of their kind.
+    """
+    seen = replace(seen, covers=frozenset(call.number for call in calls))
     place = where(facts, wrong, among)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
     tried = f"of the {kind.replace('cases', 'inputs')} tried"
     told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
-    if count < len(wrong) and not told:
-        text = f"{seen.text}, on {count} of the {every} wrong {kind}"
-        part = where(facts, calls, among) if calls and len(calls) > 1 else ""
+    if len(calls) < len(wrong):
+        text = seen.text if told else f"{seen.text}, on {len(calls)} of the {every} wrong {kind}"
+        part = where(facts, calls, among) if len(calls) > 1 else ""
         if part:
             return replace(seen, text=_capital(f"{text}: {tried}, {_those(part)}."))
-        place = place if whole else ""
+        if not told or not whole:
+            return replace(seen, text=_capital(f"{text}."))
     elif told:
         text = seen.text
     else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,8 @@ def of_axes(expected: Any, got: Any) -> Iterator[Seen]:
         return
     plain = isinstance(expected, dict | list | tuple)
     with np.errstate(all="ignore"):
+        if e.ndim == g.ndim == 3 and e.size == g.size and len(set(e.reshape(-1).tolist())) > 3 and not plain:
+            yield from _reshaped(e, g)
         if e.ndim and g.ndim == e.ndim - 1 and not plain:
             yield from _taken(e, g)
         elif e.ndim == 1 == g.ndim and e.shape == g.shape and e.size > 2 and not same(e, g):
@@ -53,6 +56,25 @@ def of_axes(expected: Any, got: Any) -> Iterator[Seen]:
                 if same(a, b) and a.any():
                     text = f"the right values stand {words} than they must"
                     yield Seen("shifted", text, "Look at where the count begins.", 18, weak=True)
+
+
+def _reshaped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
+    """The right values, put into an array of other axes, and these exchanged then."""
+    orders = list(permutations(range(e.ndim)))
+    for first in orders:
+        for second in orders:
+            lengths = [e.shape[axis] for axis in first]
+            if tuple(lengths[axis] for axis in second) != g.shape or first == second == orders[0]:
+                continue
+            if np.array_equal(e.reshape(-1).reshape(lengths).transpose(second), g):
+                was = " and ".join([", ".join(map(str, first[:-1])), str(first[-1])])
+                text = f"the result has the right values in an array with the lengths of axes {was} of the right one"
+                if first == orders[0]:
+                    text = f"the result is the right one after `transpose{second}`"
+                elif second != orders[0]:
+                    text += f", and then `transpose{second}`"
+                steps = sum(a != b for order in (first, second) for a, b in enumerate(order))
+                yield Seen("axes exchanged", text, "Compare the order of the axes.", 15 + steps / 10, weak=True)
 
 
 def _taken(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:

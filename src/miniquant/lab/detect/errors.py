@@ -10,7 +10,7 @@ from ..attempt import is_own, outcomes_of
 from ..compare import short
 from ..limit import TooSlow
 from ..spec import Finding
-from ..verdict import Call, Facts, asked_errors, named
+from ..verdict import Call, Facts, asked_errors, named, smallest
 from .seen import Seen, some
 
 PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, what to do
@@ -25,6 +25,11 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "Give it a value before the loop or the `if`.",
     ),
     (r"ZeroDivisionError", "a number is divided by 0", "Treat a divisor of 0 apart."),
+    (
+        r"IndexError: pop from (?:an )?empty (\w+)",
+        "`pop` finds nothing in an empty {0}",
+        "Look at what was taken away before.",
+    ),
     (r"IndexError: (.*)", "an index is too large: {0}", "Compare the index with the length first."),
     (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
     (
@@ -116,33 +121,35 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
 )
 
 
-def of_good_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, int]:
-    """Good input on which the function raised or did not end."""
-    error, count = _commonest(calls)
+def of_good_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
+    """Good input on which the function raised or did not end: what is seen, and on which of these calls."""
+    error, alike = _commonest(calls)
     name = _name(error)
     if isinstance(error, TooSlow):
-        return Seen("no end", "one call did not end", "Look for a `while` whose condition stays true.", plain=True), 1
+        cure = "Look for a `while` whose condition stays true."
+        return Seen("no end", "one call did not end", cure, plain=True), alike[:1]
     if isinstance(error, Finding):
-        return _of_findings([call.outcome.error for call in calls if isinstance(call.outcome.error, Finding)])
+        return _of_findings([call for call in calls if isinstance(call.outcome.error, Finding)])
     if isinstance(calls[0].expected.result, bool):
         text = f"the function raises {name}; the answer here is True or False"
-        return Seen("an error in place of an answer", text, "Return False where it is not so.", plain=True), len(calls)
+        return Seen("an error in place of an answer", text, "Return False where it is not so.", plain=True), alike
     if is_own(error) and not isinstance(error, AssertionError | NotImplementedError):
-        alike = {short_error(other) for other in _of_kind(calls, name)}
-        text = f"the function refuses good input, with {name if len(alike) > 1 else short_error(error)}"
-        return Seen("good input refused", text, "Look at the condition before this `raise`."), count
-    return Seen(f"{name} raised", f"Python raises {name}: {_words(calls, error)}", explained(error)[1]), count
+        words = {short_error(call.outcome.error) for call in alike if call.outcome.error}
+        text = f"the function refuses good input, with {name if len(words) > 1 else short_error(error)}"
+        return Seen("good input refused", text, "Look at the condition before this `raise`."), alike
+    return Seen(f"{name} raised", f"Python raises {name}: {_words(alike, error)}", explained(error)[1]), alike
 
 
-def _of_findings(findings: Sequence[Finding]) -> tuple[Seen, int]:
-    """What was found in place of a result, and how often; up to five things, if they differ."""
+def _of_findings(calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
+    """What was found in place of a result, and in which calls; up to five things, if they differ."""
+    findings = [call.outcome.error for call in calls if isinstance(call.outcome.error, Finding)]
     whats = Counter(finding.what for finding in findings)
     if len(whats) == 1:
         gots = list(dict.fromkeys(finding.got for finding in findings))
         found = "; ".join(gots[:3]) + ("; and others" if len(gots) > 3 else "")
-        return Seen(findings[0].what, f"{findings[0].what}; found: {found}", ""), len(findings)
+        return Seen(findings[0].what, f"{findings[0].what}; found: {found}", ""), list(calls)
     more = f", and {len(whats) - 5} more" if len(whats) > 5 else ""
-    return Seen(f"{len(whats)} things found", "; ".join(list(whats)[:5]) + more, ""), len(findings)
+    return Seen(f"{len(whats)} things found", "; ".join(list(whats)[:5]) + more, ""), list(calls)
 
 
 def explained(error: BaseException) -> tuple[str, str]:
@@ -154,17 +161,13 @@ def explained(error: BaseException) -> tuple[str, str]:
     return message.partition(": ")[2] or message, "Read the last line of the traceback."
 
 
-def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, int]:
-    """Bad input that was accepted, or refused with an error that nobody asked for."""
+def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
+    """Bad input that was accepted, or refused with an error that nobody asked for; and which of these calls."""
     bad = sum(call.refusal for call in facts.calls)
     returned = [call for call in calls if isinstance(call.outcome.result, BaseException)]
     if returned:
-        return Seen(
-            "an error returned",
-            "you return the error object; only `raise` raises it",
-            "Write `raise` in place of `return`.",
-            plain=True,
-        ), len(returned)
+        text = "you return the error object; only `raise` raises it"
+        return Seen("an error returned", text, "Write `raise` in place of `return`.", plain=True), returned
     accepted = [call for call in calls if call.outcome.error is None]
     raised = [call for call in calls if call.outcome.error is not None]
     wanted = calls[0].expected.error
@@ -174,52 +177,43 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, int]:
         came = _what_came(facts, accepted)
         if len(accepted) == bad and bad > 1:
             text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
-            return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), len(accepted)
+            return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), accepted
         which = some(len(accepted), bad, "inputs")
         text = f"bad input is accepted: {came} {which} that must raise {asked}{_reasons(facts, accepted)}"
-        return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), len(accepted)
-    error, count = _commonest(raised)
+        return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), accepted
+    error, alike = _commonest(raised)
     name = _name(error)
     if isinstance(error, AssertionError):
         text = f"an `assert` refuses bad input, and {asked} is asked for"
-        return Seen(
-            "assert in place of raise", text, f"Write `if …: raise {asked}(...)`: `python -O` leaves assertions out."
-        ), count
+        cure = f"Write `if …: raise {asked}(...)`: `python -O` leaves assertions out."
+        return Seen("assert in place of raise", text, cure), alike
     if isinstance(error, Finding):
-        return Seen(error.what, f"{error.what}; {asked} is asked for"), count
+        return Seen(error.what, f"{error.what}; {asked} is asked for"), alike
     if isinstance(error, TooSlow):
-        return Seen(
-            "no end",
-            "one call with bad input did not end",
-            "Look for a `while` whose condition stays true.",
-            plain=True,
-        ), 1
+        text, cure = "one call with bad input did not end", "Look for a `while` whose condition stays true."
+        return Seen("no end", text, cure, plain=True), alike[:1]
     if is_own(error):
         text = f"bad input is refused with {name}, and {asked} is asked for"
-        return Seen("another error", text, f"Raise {asked}."), count
-    text = f"on bad input an operation fails with {name} ({_words(raised, error)}); {asked} is asked for"
-    return Seen(f"{name} in place of {asked}", text, f"Check first and raise {asked}, or catch {name}."), count
+        return Seen("another error", text, f"Raise {asked}."), alike
+    text = f"on bad input an operation fails with {name} ({_words(alike, error)}); {asked} is asked for"
+    return Seen(f"{name} in place of {asked}", text, f"Check first and raise {asked}, or catch {name}."), alike
 
 
-def _of_kind(calls: Sequence[Call], name: str) -> list[BaseException]:
-    """The errors of one kind that these calls raised."""
-    return [
-        call.outcome.error for call in calls if call.outcome.error is not None and _name(call.outcome.error) == name
-    ]
-
-
-def _words(calls: Sequence[Call], error: BaseException) -> str:
-    """An error in plain words; an example, if others of its kind say something else."""
+def _words(alike: Sequence[Call], error: BaseException) -> str:
+    """An error of these calls in plain words; an example, if others of its kind say something else."""
     words, _ = explained(error)
-    others = {explained(other)[0] for other in _of_kind(calls, _name(error))}
+    others = {explained(call.outcome.error)[0] for call in alike if call.outcome.error}
     return f"for example, {words}" if len(others) > 1 else words
 
 
-def _commonest(calls: Sequence[Call]) -> tuple[BaseException, int]:
-    """The first error of the kind that most of these calls raised, and how many did. Each of them raised one."""
-    errors = [call.outcome.error for call in calls if call.outcome.error is not None]
-    name, count = Counter(map(_name, errors)).most_common(1)[0]
-    return next(error for error in errors if _name(error) == name), count
+def _commonest(calls: Sequence[Call]) -> tuple[BaseException, list[Call]]:
+    """The errors of the kind that most of these calls raised: the one of the smallest such call, and all such calls."""
+    kinds = Counter(_name(call.outcome.error) for call in calls if call.outcome.error)
+    ((name, _),) = kinds.most_common(1)
+    alike = [call for call in calls if call.outcome.error and _name(call.outcome.error) == name]
+    first = smallest(alike)
+    assert first.outcome.error is not None
+    return first.outcome.error, alike
 
 
 def _what_came(facts: Facts, calls: Sequence[Call]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise, permutations
 from typing import Any
 
 from ..compare import Fields
+from .parts import of_spaces
 from .seen import Seen
 
 MOST = 6  # fields whose orders are all tried
@@ -26,6 +28,7 @@ def of_fields(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
         return
     for unit in units:
         yield from _of_unit(expected, got, unit)
+    yield from _of_inserted(expected, got, units)
     yield from _of_widths(expected, got, units)
     if len(expected) == len(got):
         yield from _of_order(expected, got, units)
@@ -63,29 +66,81 @@ def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
             shown = int.from_bytes(found, "little")
             yield Seen("a wrong number", f"{only}: its number is always {shown}", "", 13, weak=True)
         return
-    if not found:
-        yield Seen(f"{name} is missing", f"the field {name} is missing, and the rest is right", "Write it as well.", 7)
-        return
-    width = (b - a) // n
-    each = "each of its numbers" if n > 1 else "it"
-    if len(found) in (n, 2 * n, 3 * n, 4 * n, 8 * n) and _numbers(right, n, "little") == _numbers(found, n, "little"):
-        said = f"{only}: {each} takes {_bytes(len(found) // n)} in place of {width}"
-        yield Seen("another width", said, "Look at the letter or the number of bytes.", 8)
-        if n > 1 or "[" in name:
-            return
-        yield Seen("another width", f"{only}: its numbers take {len(found) // n} bytes each", "", 9)
-    elif len(found) > len(right) and found.startswith(right):
-        extra = found[len(right) :]
-        if len(extra) <= 4:
-            yield Seen("bytes too many", f"{only}: after it come the bytes {extra.hex(' ')}, and must not", "", 13.5)
-        yield Seen("bytes too many", f"{only}: after it come bytes that do not belong there", "", 15)
-    elif len(found) > len(right) and found.endswith(right):
-        extra = found[: len(found) - len(right)]
-        if len(extra) <= 4:
-            yield Seen("bytes too many", f"{only}: before it come the bytes {extra.hex(' ')}, and must not", "", 13.5)
-        yield Seen("bytes too many", f"{only}: before it come bytes that do not belong there", "", 15)
+    low, high = places = alignment(expected, got) or (0, 0)
+    yield from (replace(seen, weak=low < high) for seen in _of_width(right, found, unit))
+    if any(places):
+        return  # where the bytes came in, or are lost, is said below
     many = "many" if len(found) > len(right) else "few"
     yield Seen(f"the field {name}", f"{only}: it has too {many} bytes", "Work this field by hand.", 16)
+
+
+def _of_width(right: bytes, found: bytes, unit: Unit) -> Iterator[Seen]:
+    """The numbers of a field are there, in more or fewer bytes."""
+    name, a, b, n = unit
+    if not found or len(found) not in (n, 2 * n, 3 * n, 4 * n, 8 * n):
+        return
+    if _numbers(right, n, "little") != _numbers(found, n, "little"):
+        return
+    there, cure = f"where the field {name} must stand", "Look at the letter or the number of bytes."
+    if n > 1:
+        said = f"{there}, each of its numbers has {_bytes(len(found) // n)} in place of {(b - a) // n}"
+    else:
+        said = f"{there}, its number has {_bytes(len(found))} in place of {b - a}"
+        yield Seen("another width", f"{said}; the rest is right", cure, 8)
+    if n > 1 or "[" not in name:
+        yield Seen("another width", f"{there}, its numbers have {_bytes(len(found) // n)} each", cure, 9)
+
+
+def alignment(expected: bytes, got: bytes) -> tuple[int, int] | None:
+    """The first and the last place at which bytes may have come in or be lost, if that explains all; else ``None``.
+
+    Where equal bytes stand beside each other, these are different places.
+
+    >>> alignment(b"abc", b"abbbc"), alignment(b"abc", b"ac"), alignment(b"abc", b"axxx")
+    ((1, 2), (1, 1), None)
+    """
+    short, long = sorted((expected, got), key=len)
+    if len(short) == len(long):
+        return None
+    same = next((i for i, (x, y) in enumerate(zip(short, long)) if x != y), len(short))
+    tail = next((i for i, (x, y) in enumerate(zip(short[::-1], long[::-1])) if x != y), len(short))
+    return (len(short) - tail, same) if same + tail >= len(short) else None
+
+
+def _of_inserted(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
+    """Bytes that came in or are lost in one place: what is true wherever exactly that is."""
+    places = alignment(expected, got)
+    if places is None:
+        return
+    low, high = places
+    k = abs(len(got) - len(expected))
+    more = len(got) > len(expected)
+    end = high if more else high + k  # of the bytes of the right result that are concerned
+    source = got if more else expected
+    pieces = {source[at : at + k] for at in range(low, high + 1)}
+    listed = f" ({next(iter(pieces)).hex(' ')})" if len(pieces) == 1 and k <= 4 else ""
+    many = f"{_bytes(k)}{listed} {'are' if k > 1 else 'is'} {'too many' if more else 'missing'}"
+    any_many = "bytes are too many" if more else "bytes are missing"
+    before = [unit for unit in units if unit[2] <= low]
+    after = [unit for unit in units if unit[1] >= end]
+    inside = [unit for unit in units if unit[1] <= low and end <= unit[2]]
+    cure = "Count the bytes of each field."
+    if not more and low == high and (whole := [unit for unit in inside if (unit[1], unit[2]) == (low, end)]):
+        text = f"the field {whole[0][0]} is missing, and the rest is right"
+        yield Seen(f"{whole[0][0]} is missing", text, "Write it as well.", 7)
+        return
+    if len(inside) == 1 and not (before and after and before[-1][2] == after[0][1]):
+        place = f"in the field {inside[0][0]}, or beside it"
+    elif before and after:
+        place = f"between the fields {before[-1][0]} and {after[0][0]}"
+    elif before:
+        place = f"after the field {before[-1][0]}"
+    elif after:
+        place = f"before the field {after[0][0]}"
+    else:
+        return
+    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {many}; the rest is right", cure, 13.5)
+    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {any_many}; the rest is right", cure, 15)
 
 
 def _numbers(data: bytes, n: int, order: Any) -> list[int]:
@@ -150,6 +205,7 @@ def _of_signs(expected: bytes, got: bytes) -> Iterator[Seen]:
         e, g = expected.decode("utf-8"), got.decode("utf-8")
     except UnicodeDecodeError:
         return
+    yield from of_spaces(e, g)
     if not e or sum(x.isprintable() for x in e) < 0.8 * len(e):
         return
     yield from of_replaced(e, g)

@@ -68,7 +68,8 @@ def _written(form: str) -> Test:
 
     def test(x: np.ndarray) -> bool:
         flat = x.reshape(-1)
-        return x.size < 2000 and all(flat.dtype.type(float(format(float(value), form))) == value for value in flat)
+        kind = flat.dtype.type if flat.dtype.kind == "f" else float  # an integer of 64 bits may not hold the float
+        return x.size < 2000 and all(kind(float(format(float(value), form))) == value for value in flat)
 
     return test
 

@@ -315,6 +315,23 @@ def _subsequence(a: list[str], b: list[str]) -> bool:
     return all(x in rest for x in a)
 
 
+def of_spaces(e: str, g: str) -> Iterator[Seen]:
+    """White space that is missing, and nothing else: at the two ends, at the ends of lines, or anywhere."""
+    if len(g) >= len(e):
+        return
+    lines = (("at both ends", str.strip), ("at the beginning", str.lstrip), ("at the end", str.rstrip))
+    for rank, (words, strip) in enumerate(lines):
+        if strip(e) == g:
+            text = f"white space {words} of the result is missing, and nothing else differs"
+            yield Seen("white space missing", text, "Keep every character.", 7 + rank / 100)
+        if [strip(line) for line in e.split("\n")] == g.split("\n"):
+            text = f"white space {words} of lines is missing, and nothing else differs"
+            yield Seen("white space missing", text, "Keep every character.", 7.2 + rank / 100)
+    if _subsequence(list(g), list(e)) and not "".join((Counter(e) - Counter(g)).elements()).strip():
+        text = "white space is missing, and nothing else differs"
+        yield Seen("white space missing", text, "Keep every character.", 7.5)
+
+
 def _texts(e: str, g: str) -> Iterator[Seen]:
     if e.casefold() == g.casefold():
         yield Seen("capitals", "capital and small letters differ, and nothing else", "Keep the letters as they are.", 7)
@@ -329,6 +346,7 @@ def _texts(e: str, g: str) -> Iterator[Seen]:
         )
     elif e.strip(".,;:") == g.strip(".,;:"):
         yield Seen("punctuation", "a point or comma at an end differs, and nothing else", "", 9)
+    yield from of_spaces(e, g)
     for word, longer, shorter in (("missing", e, g), ("too many", g, e)):
         if len(shorter) < len(longer) and _subsequence(list(shorter), list(longer)):
             lost = Counter(longer) - Counter(shorter)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,7 @@ def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
     limit, x = stored.limit, stored.x.astype(float)
     mine, scales = stored.mine.astype(float), stored.scales.astype(float)
     largest = np.abs(x).max(1)
-    for words, function in STATISTICS if x.shape[1] > 1 else ():
+    for place, (words, function) in enumerate(STATISTICS if x.shape[1] > 1 else ()):
         value = function(x)
         if words != STATISTICS[0][0] and np.allclose(value, largest):
             continue  # by chance
@@ -124,9 +125,9 @@ def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
             if near and not np.isclose(mine, scales, rtol=1e-3, atol=3e-8).all():
                 whose = "" if "whole matrix" in words else f" of its {stored.unit}"
                 if len(scales) == 1:
-                    yield f"the scale is {words} of the weights, divided by {divisor}", 13
+                    yield f"the scale is {words} of the weights, divided by {divisor}", 13 + place / 100
                     continue
-                yield f"each scale is {words}{whose}, divided by {divisor}", 13
+                yield f"each scale is {words}{whose}, divided by {divisor}", 13 + place / 100
     exact = np.abs(x).max(1) / limit
     up = np.nextafter(stored.scales.astype(np.float16), np.float16(np.inf)).astype(float)
     down = np.nextafter(stored.scales.astype(np.float16), np.float16(-np.inf)).astype(float)
@@ -162,9 +163,18 @@ def _others(stored: Stored, scales: np.ndarray) -> Iterator[tuple[str, np.ndarra
             yield "the largest scale of the row", np.broadcast_to(table.max(1)[:, None], table.shape).reshape(-1)
 
 
+def _factors(stored: Stored) -> Iterator[tuple[str, np.ndarray]]:
+    """Numbers by which weights may be multiplied where they must be divided by the scale, by the words for them."""
+    top = 7 if stored.limit <= 7 else 127  # a scale that was rounded up may leave the largest integer unused
+    absmax, limit = np.abs(stored.x).max(1), np.float32(top)
+    yield "1 / scale", np.where(stored.scales == 0, 0, np.float32(1) / stored.scales)
+    yield f"{top} / absmax", np.where(absmax == 0, 0, limit / absmax)
+    yield "1 / (the scale before it is rounded)", np.where(absmax == 0, 0, np.float32(1) / (absmax / limit))
+
+
 def _of_values(stored: Stored) -> Iterator[Seen]:
     """The scales are right, and the values are not."""
-    rows = (stored.values != stored.found).any(axis=1)
+    rows, found = (stored.values != stored.found).any(axis=1), stored.found
     limit = stored.limit
     cure = "Divide each weight by its own scale, then round and clip."
     for words, rounding in ROUNDINGS:
@@ -174,6 +184,13 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
     if stored.fit(exact):
         text = "the scales are right, and the values fit the scales before they are rounded to float16"
         yield Seen("scale rounded too late", text, "Divide by the rounded scale.", 13)
+    fitting = []
+    for words, factor in _factors(stored):
+        whole = np.where(stored.scales[:, None] == 0, 0, np.rint(stored.x * factor[:, None]).clip(-limit, limit))
+        fitting += [words] * bool((whole == found).all())
+    for words in [*map(" or ".join, combinations(fitting, 2)), *fitting]:  # two that the cases do not tell apart
+        text = f"the scales are right, and the values are the weights times {words}, rounded"
+        yield Seen("multiplied, not divided", text, cure, 13.2 + 0.1 * (" or " not in words))
     if len(rows) > 1:
         for words, value in _others(stored, stored.scales):
             if (value != stored.scales).any() and stored.fit(value, rows):

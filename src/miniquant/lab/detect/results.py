@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..compare import equal, short
+from ..guard import guarded
 from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
@@ -168,7 +168,7 @@ def _one(detector: Callable[..., Seen | None], *arguments: Any) -> list[Seen | N
 def _safely(detector: Callable[[], Iterable[Seen | None]]) -> list[Seen]:
     """What a detector says until it fails: a result may be anything at all, and a check must not fail with it."""
     found: list[Seen] = []
-    with suppress(Exception):
+    with guarded():
         found.extend(seen for seen in detector() if seen)
     return found
 

@@ -26,6 +26,7 @@ class Near:
 
     text: str
     cases: str
+    covers: frozenset[int]  # the numbers of these calls
 
 
 def near(facts: Facts) -> Near | None:
@@ -68,7 +69,8 @@ def near(facts: Facts) -> Near | None:
         return None  # says nothing
     kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
     text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
-    return Near(text, "on every case" if whole else "on all good input")
+    covers = frozenset(call.number for call in (facts.calls if whole else good))
+    return Near(text, "on every case" if whole else "on all good input", covers)
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call]) -> Variant:
