@@ -122,7 +122,10 @@ def header(form, *order):
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (header("<IBII"), "only the field header.version is wrong: it takes 1 byte in place of 4"),
+        (
+            header("<IBII"),
+            "where the field header.version must stand, its number has 1 byte in place of 4",
+        ),
         (header("<4Q"), "every field takes twice its bytes, and its number is right"),
         (header("<4I", "version", "magic", "n", "m"), "the fields header.magic and header.version are exchanged"),
         (header("<4I", "magic", "n", "m", "version"), "but header.version comes after header.metadata_len"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,7 +18,7 @@ from .detect import Seen, see
 from .detect.calls import of_calls
 from .detect.lines import of_lines
 from .detect.probes import of_probes
-from .detect.seen import NOTHING
+from .detect.seen import LITTLE
 from .diagnose import Match, diagnose
 from .guard import guarded
 from .limit import TooSlow
@@ -86,7 +87,8 @@ def _failure(facts: Facts, search: bool) -> Report:
     spec = facts.spec
     cause: dict[str, str] = {}
     covers: frozenset[int] = frozenset()
-    with guarded():
+    with guarded(), warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a variant of a solution may be odd code; nobody wrote it
         cause, covers = _cause(facts, search)
     shown = _smallest([call for call in facts.wrong if call.number in covers] or facts.wrong)
     assert shown.problem is not None
@@ -168,7 +170,7 @@ def _with_place(facts: Facts, seen: list[Seen]) -> list[Seen]:
     else:
         place = of_lines(facts)
     more = [found for found in (of_probes(facts), place) if found]
-    return [*more, *seen] if seen[0].rank >= NOTHING else [*seen, *more]
+    return [*more, *seen] if seen[0].rank >= LITTLE else [*seen, *more]
 
 
 def _of_match(match: Match) -> dict[str, str]:

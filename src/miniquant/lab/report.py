@@ -31,8 +31,8 @@ class Report:
     ``case`` has the arguments of the failed call by name, ``expected`` and ``got`` the two results, whole: a call that
     raised has its exception there. ``shown`` has the same as short texts. ``mistake`` is the title of what was
     recognized, ``cause`` its sentence, and ``certainty`` how sure that is: the same results, or something that the
-    results themselves show. ``also`` has further sentences. ``perhaps`` is the title of a known mistake that is not sure;
-    it is not shown. ``cure`` is not shown either; it is the last rung before the solution of ``hint``.
+    results themselves show. ``also`` has further sentences. ``perhaps`` is the title of a known mistake that is not
+    sure; it is not shown. ``cure`` is not shown either; it is the last rung before the solution of ``hint``.
     """
 
     status: str

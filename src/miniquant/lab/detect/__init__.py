@@ -12,8 +12,8 @@ from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .classes import nearly, where
 from .errors import of_bad_input, of_good_input
-from .results import of_results
-from .seen import Seen, some
+from .results import is_choice, of_results
+from .seen import LITTLE, Seen, one_of, some
 
 __all__ = ["Seen", "see"]
 
@@ -30,9 +30,11 @@ def see(facts: Facts) -> list[Seen]:
         found = of_results(facts, results)
         of_wrong = [_sentence(facts, seen, calls, results, good) for seen, calls in found]
     if raised:
-        of_raised = [_sentence(facts, *of_good_input(facts, slow or raised), slow or raised, good)]
+        sentence = _sentence(facts, *of_good_input(facts, slow or raised), slow or raised, good)
+        of_raised = [replace(sentence, rank=LITTLE - 1)]
     if bad:
-        of_accepted = [_sentence(facts, *of_bad_input(facts, bad), bad, [c for c in facts.calls if c.refusal])]
+        sentence = _sentence(facts, *of_bad_input(facts, bad), bad, [c for c in facts.calls if c.refusal])
+        of_accepted = [replace(sentence, rank=LITTLE - 1)]
     first = [*of_raised, *of_wrong] if len(raised) > len(results) else [*of_wrong, *of_raised]
     return [*first, *of_accepted]
 
@@ -43,7 +45,11 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     ``calls`` show it, of the ``wrong`` ones, ``among`` all calls of their kind.
     """
     seen = replace(seen, covers=frozenset(call.number for call in calls))
-    place = where(facts, wrong, among)
+    place, for_these = where(facts, wrong, among), ""
+    if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
+        answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
+        if place := where(facts, wrong, alike):
+            for_these = f" for which {answers} is right"
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -61,10 +67,19 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     else:
         text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
     if place and place not in text:
-        text += f"; {tried}, {_those(place)} {'are wrong' if whole else 'show this'}"
+        text += f"; {tried}{for_these}, {_those(place)} {'are wrong' if whole else 'show this'}"
     elif not place and whole:
         text += nearly(facts, wrong, among, tried)
     return replace(seen, text=_capital(text + "."))
+
+
+def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Call]:
+    """The calls whose right answer is one that is missed; none, if answers are not few, or all of them are missed."""
+    if not is_choice(among) or not all(isinstance(call.expected.result, str | bool) for call in among):
+        return []
+    missed = {call.expected.result for call in wrong}
+    alike = [call for call in among if call.expected.result in missed]
+    return alike if len(alike) < len(among) else []
 
 
 def _those(place: str) -> str:

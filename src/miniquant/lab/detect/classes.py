@@ -20,7 +20,8 @@ from .seen import one_of
 
 LARGEST_UNION = 3  # so many properties are joined by "or"
 MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
-SELDOM = ("farthest from 0 is negative", "is not contiguous", "no positive values", "a column of zeros")
+OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
+
 POWERS = (64, 63, 53, 48, 32, 31, 24, 16, 15, 12, 8, 7, 4)  # from the largest: wrong numbers are as large as it says
 
 
@@ -31,20 +32,37 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
         return ""  # of a single right call too much is true
     tables = {call.number: dict(_properties(facts, call)) for call in among}
     names = dict.fromkeys(name for table in tables.values() for name in table)
+    of_lesson = _of_lesson(facts, among)
     for name in names:
         true = {number for number, table in tables.items() if table.get(name)}
-        if true == chosen and (len(chosen) > 1 or not name.endswith(SELDOM)):
-            return name
-    for name, true in _of_lesson(facts, among).items():
+        if true == chosen and (len(chosen) > 1 or name in of_lesson or name.endswith(OF_ONE)):
+            return name  # of a single call, too much is true by chance
+    for name, true in of_lesson.items():
         if true == {call.number for call in among} - chosen:
             return f"everywhere but {name}"
     if union := _union(facts, chosen, among):
         return union
+    if rest := _all_but(tables, {call.number for call in among} - chosen):
+        return rest
     for index, parameter in enumerate(facts.names):
         for found in (_range, _border, _values):
             if text := found(parameter, index, chosen, among):
                 return text
     return _both(tables, chosen)
+
+
+def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> str:
+    """``everywhere but where a is so, or where b is so``: properties of at least two right calls each, and of all."""
+    names = dict.fromkeys(name for table in tables.values() for name in table)
+    have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
+    inside = [(name, true) for name, true in have.items() if true <= right and len(true) > 1 and name.endswith(OF_ONE)]
+    for n, (one, a) in enumerate(inside):
+        if a == right:
+            return f"everywhere but {one}"
+        for two, b in inside[n + 1 :]:
+            if a | b == right:
+                return f"everywhere but {one}, or {two.removeprefix('where ')}"
+    return ""
 
 
 def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
@@ -229,6 +247,7 @@ def _of_number(name: str, value: float) -> Iterator[tuple[str, bool]]:
     if math.isfinite(value):
         for power in POWERS:
             yield f"where {name} is 2**{power} or more", value >= 2**power
+            yield f"where {name} is less than 2**{power}", value < 2**power
 
 
 def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
@@ -242,6 +261,8 @@ def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield f"where {name} is all zeros", True
         return
     yield f"where {name} has values", value.size > 0
+    yield f"where {name} has one value", value.size == 1
+    yield f"where {name} has more than one value", value.size > 1
     yield f"where {name} is {value.dtype}", True
     if value.dtype.kind not in "iuf" or not value.size:
         return
@@ -303,8 +324,10 @@ def _border(parameter: str, index: int, chosen: set[int], among: Sequence[Call])
     if not all(isinstance(v, int) and not isinstance(v, bool) for _, v in values):
         return ""
     wrong, right = ([v for is_wrong, v in values if is_wrong == side] for side in (True, False))
-    if wrong and right and min(wrong) == max(right) + 1:
+    if min(len(wrong), len(right)) < 2:
+        return ""  # one of them may be the largest by chance
+    if min(wrong) == max(right) + 1:
         return f"where `{parameter}` is {min(wrong)} or more"
-    if wrong and right and max(wrong) == min(right) - 1:
+    if max(wrong) == min(right) - 1:
         return f"where `{parameter}` is {max(wrong)} or less"
     return ""

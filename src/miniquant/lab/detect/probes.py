@@ -18,6 +18,7 @@ ENOUGH = 4  # of them, in which the change must have counted
 LONGEST = 64  # bytes or bits of an argument that are looked at
 SECONDS = 0.5  # for one call
 MOST = 1500  # calls in all
+ORDERS = (("the values in reversed order", lambda x: x[::-1].copy()), ("every value twice", lambda x: np.tile(x, 2)))
 
 
 def of_probes(facts: Facts) -> Seen | None:
@@ -56,9 +57,41 @@ def of_probes(facts: Facts) -> Seen | None:
         )
         return Seen("a part of the input is not used", text, "Use the whole argument.", 30)
     if extra:
-        text = f"Your result changes with {' and '.join(extra)}; the right one does not."
+        text = f"In the inputs tried, your result changes with {' and '.join(extra)}, and the right one does not."
         return Seen("too much of the input is used", text, "Leave it out.", 30)
+    return _of_order(facts, calls)
+
+
+def _of_order(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """Values in another order, or each of them twice: the right result stays the same, and the wrong one does not."""
+    arrays = [i for i, part in enumerate(calls[0].case) if isinstance(part, np.ndarray) and part.ndim == 1]
+    if not arrays or any(len({np.shape(call.case[i]) for i in arrays}) > 1 for call in calls):
+        return None
+    names = [f"`{facts.names[i]}`" for i in arrays]
+    listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+    for words, change in ORDERS:
+        tried = differ = 0
+        for call in [call for call in calls if call.problem and len(call.case[arrays[0]]) > 1]:
+            case = tuple(change(part) if i in arrays else part for i, part in enumerate(call.case))
+            right = attempt(facts.spec, facts.spec.oracle, case, SECONDS)
+            if right.error or not _alike(right.result, call.expected.result):
+                return None
+            mine = attempt(facts.spec, facts.function, case, SECONDS)
+            if not mine.error:
+                tried += 1
+                differ += not _alike(mine.result, call.outcome.result)
+        if tried >= ENOUGH and 2 * differ > tried:
+            text = f"With {words} in {listed}, the right result stays the same, and yours changes"
+            return Seen(words, f"{text}, in {differ} of {tried} wrong cases tried.", "Use all of them at once.", 30)
     return None
+
+
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two numbers, or two tuples of them, are the same but for their last digits."""
+    try:
+        return bool(np.allclose(np.asarray(a, float), np.asarray(b, float), rtol=1e-6, atol=1e-12))
+    except (TypeError, ValueError):
+        return False
 
 
 def _tried(

@@ -15,6 +15,7 @@ from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
+from .digits import of_digits
 from .factors import of_factors
 from .fields import of_fields
 from .formulas import numbers_of, of_formulas, of_words, quantities_of
@@ -300,6 +301,7 @@ def of_pair(facts: Facts, call: Call, expected: Any, got: Any, depth: int = 0, k
     yield from of_numbers(expected, got, sizes_of(facts, call))
     if depth < 2:
         yield from of_formulas(expected, got, numbers_of(facts, call, key))
+        yield from of_digits(expected, got, dict(zip(facts.names, call.case)), quantities_of(facts, call.case))
         yield from of_words(quantities_of(facts, call.case), key, expected, got)
     yield from of_patterns(facts.names, call.case, call.expected.result, expected, got)
     if depth < 2:

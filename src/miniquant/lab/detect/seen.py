@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 VAGUE = 40  # from this rank on, a sentence says little
 MISSING = 40  # so many ranks it costs a sentence if no wrong call shows it, and a part of that if some do not
-NOTHING = 90  # from this rank on, it says only that results differ
+LITTLE = 31  # from this rank on, a place in the code or a part of the input says more
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import inspect
 import sys
 import textwrap
 import types
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -241,9 +240,7 @@ def compiled(tree: ast.FunctionDef, function: Function) -> Function | None:
     """The function as the tree has it now, with the names of its module."""
     module = ast.fix_missing_locations(ast.Module([tree], []))
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a variant may be odd code, which is not the student's
-            code = compile(module, "a variant", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+        code = compile(module, "a variant", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
     except (SyntaxError, ValueError, TypeError):
         return None
     inner = next(part for part in code.co_consts if isinstance(part, types.CodeType) and part.co_name == tree.name)

@@ -27,6 +27,7 @@ class Number(float):
     """
 
     def __new__(cls, given: Any) -> Number:
+        """The number, and its text."""
         self = super().__new__(cls, given)
         self.text = str(given)
         return self
