@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 from miniquant.inspect.super_blocks import scale_bits
-from miniquant.plots.k_quants import perplexity_bars, readings
+from miniquant.plots.k_quants import layout_and_search, readings, tries
 
 
 @given(packed=hnp.arrays(np.uint8, 12))
@@ -55,9 +55,24 @@ def test_each_reading_has_a_panel_with_its_correlation():
     assert not plt.get_fignums()
 
 
-def test_every_type_has_a_bar_with_its_perplexity_and_its_change():
-    figure = perplexity_bars(20.0, {"Q6_K": (6.5625, 20.1), "Q2_K": (2.625, 25.0)})
+def test_layout_and_search_has_a_line_for_each_way_and_a_label_for_each_cell():
+    lost = {"plain": {"Q4_1": 7.94, "Q4_K": 7.95}, "search": {"Q4_1": 7.09, "Q4_K": 7.24}}
+    figure = layout_and_search({"Q4_1": 5, "Q4_K": 4.5}, lost, beside={"Q4_0": (4.5, 8.75)}, guess=8.5)
     (ax,) = figure.axes
-    assert [text.get_text() for text in ax.texts] == [" 20.10, +0.5 %", " 25.00, +25.0 %"]
-    assert [label.get_text() for label in ax.get_yticklabels()] == ["Q6_K, 6.562 bits", "Q2_K, 2.625 bits"]
-    assert "the float model at 20.00" in figure.alt
+    drawn = [line for line in ax.lines if line.get_label() != "your guess"]
+    assert [line.get_ydata().tolist() for line in drawn] == [[7.94, 7.95], [7.09, 7.24], [8.75]]
+    assert [line.get_xdata().tolist() for line in drawn] == [[5, 4.5], [5, 4.5], [4.5]]
+    shown = [text.get_text() for text in ax.texts]
+    assert {"plain", "search", "Q4_1  7.94 %", "Q4_K  7.95 %", "Q4_1  7.09 %", "Q4_K  7.24 %", "Q4_0  8.75 %"} == {*shown}
+    assert len(ax.lines) == 4
+    assert "does not begin at 0" in ax.get_ylabel()
+    assert "Q4_K, search 7.24 %" in figure.alt and "Q4_0 8.75 %" in figure.alt
+    assert len(layout_and_search({"Q4_1": 5, "Q4_K": 4.5}, lost, guess=float("nan")).axes[0].lines) == 2
+
+
+def test_tries_puts_a_marker_at_the_best_try_of_each_block():
+    steps, errors = np.array([14, 15, 16]), {"a": np.array([1.2, 1, 0.7]), "b": np.array([0.9, 1, 1.1])}
+    figure = tries(steps, errors)
+    markers = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in markers] == [(16, 0.7), (14, 0.9)]
+    assert "a: 0.70 at 16 steps; b: 0.90 at 14 steps" in figure.alt

@@ -1,15 +1,17 @@
-"""The figure of lab 21: what several readings of the same blocks make of the weights."""
+"""The figures of K-quants: readings of the same blocks, scales that were tried, layout and search told apart."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .style import COLOURS, MARKERS, WIDTH, described, picture
+from .style import COLOURS, DARK, LINES, MARKERS, WIDTH, described, mark_guess, picture
 
 SHOWN = 1500  # points in a panel: more would be a blot
 
@@ -22,8 +24,9 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
     """
     w = np.asarray(w, np.float64).ravel()
     chosen = np.random.default_rng(0).permutation(w.size)[:SHOWN]
-    rows = math.ceil(len(decoded) / 2)
-    fig, axes = plt.subplots(rows, min(2, len(decoded)), figsize=(WIDTH, 2.7 * rows), squeeze=False)
+    columns = len(decoded) if len(decoded) <= 3 else 2
+    rows = math.ceil(len(decoded) / columns)
+    fig, axes = plt.subplots(rows, columns, figsize=(WIDTH, 2.7 * rows), squeeze=False)
     found = {}
     for i, (ax, (name, values)) in enumerate(zip(axes.flat, decoded.items())):
         values = np.asarray(values, np.float64).ravel()
@@ -42,21 +45,70 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
 
 
 @picture
-def perplexity_bars(float_model: float, types: Mapping[str, tuple[float, float]], *, title: str = "") -> Figure:
-    """The perplexity of every type beside that of the float model, each with its bits a weight.
+def layout_and_search(
+    bits: Mapping[str, float],
+    lost: Mapping[str, Mapping[str, float]],
+    *,
+    beside: Mapping[str, tuple[float, float]] | None = None,
+    guess: Any = None,
+    title: str = "",
+) -> Figure:
+    """The error of each layout with each way to choose scales: a line for each way, a point on it for each layout.
 
-    types: {name: (bits a weight, perplexity)}, in the order to draw
+    bits: {layout: bits a weight}; lost: {way: {layout: error in per cent}}; beside: {name: (bits a weight, error)},
+    single points to compare with; guess: a predicted error, a number or nan
     """
-    fig, ax = plt.subplots(figsize=(WIDTH, 1.2 + 0.32 * len(types)))
-    names = [f"{name}, {bits:.4g} bits" for name, (bits, _) in types.items()]
-    values = [value for _, value in types.values()]
-    ax.barh(names, values, color=COLOURS[0], edgecolor="black", linewidth=0.5)
-    for row, value in enumerate(values):
-        ax.text(value, row, f" {value:.2f}, {100 * (value / float_model - 1):+.1f} %", va="center")
-    ax.axvline(float_model, linestyle="--", color="black", linewidth=1)
-    ax.invert_yaxis()
-    ax.set_xlim(0, 1.25 * max(values))
-    ax.set_xlabel(f"perplexity on held-out text (dashed: the float model, {float_model:.2f})")
-    ax.tick_params(axis="y", length=0)
-    listed = ", ".join(f"{name} {value:.2f}" for name, value in zip(names, values))
-    return described(fig, f"Perplexity by type, the float model at {float_model:.2f}: {listed}.", title)
+    fig, ax = plt.subplots(figsize=(WIDTH, 3.6))
+    single = beside or {}
+    mark_guess(ax, guess)
+    for i, (way, errors) in enumerate(lost.items()):
+        x, y = [bits[layout] for layout in errors], list(errors.values())
+        ax.plot(x, y, LINES[i % 4], marker=MARKERS[i % 6], color=DARK[i % 4], markersize=7)
+        ax.annotate(way, (sum(x) / len(x), sum(y) / len(y)), (0, 6), textcoords="offset points", ha="center")
+        for layout, at, value in zip(errors, x, y):
+            _label(ax, f"{layout}  {value:.2f} %", at, value, right=at == max(bits.values()))
+    for i, (name, (at, value)) in enumerate(single.items(), len(lost)):
+        ax.plot(at, value, MARKERS[i % 6], color=DARK[i % 4], markersize=7)
+        _label(ax, f"{name}  {value:.2f} %", at, value, right=at == max(bits.values()))
+    spread = max(bits.values()) - min(bits.values())
+    ax.set_xlim(min(bits.values()) - 0.35 * spread, max(bits.values()) + 0.35 * spread)
+    ax.set_xticks(sorted(set(bits.values())))
+    ax.set_xlabel("bits a weight")
+    ax.set_ylabel("error (rmse), in % of the weights' size;\nthe axis does not begin at 0")
+    ax.margins(y=0.15)
+    ax.grid(axis="y")
+    listed = [f"{layout}, {way} {value:.2f} %" for way, errors in lost.items() for layout, value in errors.items()]
+    listed += [f"{name} {value:.2f} %" for name, (_, value) in single.items()]
+    return described(fig, f"Error against bits a weight: {'; '.join(listed)}.", title)
+
+
+def _label(ax: Axes, text: str, x: float, y: float, *, right: bool) -> None:
+    ax.annotate(
+        text, (x, y), (9 if right else -9, 0), textcoords="offset points", ha="left" if right else "right", va="center"
+    )
+
+
+@picture
+def tries(steps: np.ndarray, errors: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
+    """The squared error of single blocks for every scale that was tried, in parts of that of plain rounding.
+
+    steps: (n,) how many steps the range of a block was cut into; errors: {block: (n,) error / error of plain rounding}
+    """
+    steps = np.asarray(steps, np.float64)
+    fig, ax = plt.subplots(figsize=(WIDTH, 3.2))
+    best = {}
+    for i, (name, values) in enumerate(errors.items()):
+        values = np.asarray(values, np.float64)
+        at = int(values.argmin())
+        best[name] = (float(steps[at]), float(values[at]))
+        ax.plot(steps, values, LINES[i % 4], color=DARK[i % 4], linewidth=1.4, label=name)
+        ax.plot(steps[at], values[at], MARKERS[i % 6], color=DARK[i % 4], markersize=8)
+    ax.axhline(1, color="black", linewidth=0.8)
+    ax.annotate("plain rounding", (steps[0], 1), (0, 4), textcoords="offset points")
+    ax.set_xlabel("steps that the range of the block is cut into; the marker is the best try")
+    ax.set_ylabel("squared error, 1 = plain rounding")
+    ax.set_ylim(0, 1.15 * max(1.0, *(float(np.max(values)) for values in errors.values())))
+    ax.grid()
+    ax.legend(loc="lower left", ncols=len(errors))
+    listed = "; ".join(f"{name}: {value:.2f} at {at:g} steps" for name, (at, value) in best.items())
+    return described(fig, f"Squared error of {len(errors)} blocks by scale; the best tries: {listed}.", title)

@@ -1,12 +1,10 @@
-"""K-quants, from one super-block by hand to a whole file."""
+"""K-quants: a super-block read by hand, and written with a search."""
 
 EXERCISES = (
     "k_bits",
-    "split_super_block",
     "unpack_k_scales",
-    "pack_k_scales",
     "k_nibbles",
     "decode_q4_k",
-    "decode_q6_k",
-    "fitted_scale",
+    "fit_scale_and_minimum",
+    "search_blocks",
 )

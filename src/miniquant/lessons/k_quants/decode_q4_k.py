@@ -6,8 +6,7 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, edit
 from .k_nibbles import k_nibbles
-from .split_super_block import split_super_block
-from .toys import made_block
+from .toys import made_block, split_super_block
 from .unpack_k_scales import EXERCISE as UNPACK_K_SCALES
 from .unpack_k_scales import unpack_k_scales
 
@@ -69,18 +68,18 @@ EXERCISE = Exercise(
     goal="Turn super-blocks of Q4_K into weights: d × scale × q - dmin × minimum, by the sub-block.",
     reference=decode_q4_k, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=2e-6,
     hints=(
-        "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. The scales are one a row of the nibbles: `scales[:, None]` has shape (8, 1).",
-        "For one super-block: `w = np.float32(d) * scales[:, None] * q - np.float32(dmin) * mins[:, None]`, then `w.ravel()`; `np.stack` the rows of all super-blocks.",
+        "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. Row j of the nibbles belongs to scale j and minimum j, so eight numbers must become a column of shape (8, 1).",
+        "`[:, None]` makes a column of an array, and `np.float32(...)` a number whose products with integers are not integers. `.ravel()` turns (8, 32) into one row; `np.array` makes one array of a list of rows.",
     ),
-    why="this reads the most common type of the models that people run at home.",
+    why="256 weights came out of 144 bytes, and every bit was used.",
     mistakes=(
-        Mistake("the document's formula",
+        Mistake("8 subtracted and the minimum added",
             edit("steps * k_nibbles(qs) - lows", "steps * (k_nibbles(qs) - np.float32(8)) + lows"),
-            cause="(q - 8) × d × scale + dmin × minimum: the 8 belongs to Q4_0, and the minimum is subtracted.",
+            cause="The results are (q - 8) × d × scale + dmin × minimum. The 8 belongs to Q4_0, and the minimum is subtracted.",
             cure="Write d × scale × q - dmin × minimum.", see="weights of about the right size, and wrong everywhere"),
         Mistake("the minimum added", edit("k_nibbles(qs) - lows", "k_nibbles(qs) + lows"),
             cause="dmin × minimum is stored as a positive number, and it lies below zero.",
-            cure="Subtract it.", see="right where the minimum is 0, no negative weight anywhere"),
+            cure="Subtract it.", see="right where the minimum is 0, weights that are too large elsewhere, by twice dmin × minimum"),
         Mistake("8 subtracted", edit("steps * k_nibbles(qs)", "steps * (k_nibbles(qs) - np.float32(8))"),
             cause="q goes from 0 to 15 here; its zero is the minimum's work.",
             cure="Subtract nothing from q.", see="every weight too small by 8 steps"),
@@ -95,15 +94,15 @@ EXERCISE = Exercise(
             cure="Multiply d by the sub-block's scale.", see="right where the scale is 1"),
         Mistake("no minimum", edit("steps * k_nibbles(qs) - lows", "steps * k_nibbles(qs)"),
             cause="The mins were unpacked and not used.",
-            cure="Subtract dmin × minimum.", see="right where the minimum is 0, no negative weight anywhere else"),
+            cure="Subtract dmin × minimum.", see="right where the minimum is 0, weights that are too large elsewhere, by dmin × minimum"),
         Mistake("the minimum inside", edit("steps * k_nibbles(qs) - lows", "steps * (k_nibbles(qs) - lows)"),
             cause="The minimum was subtracted from q, before the scale.",
-            cure="Subtract dmin × minimum from d × scale × q.", see="right where the minimum is 0"),
-        Mistake("the document's scales", edit("unpack_k_scales(packed)", "_TWO_RUNS(packed)"),
+            cure="Subtract dmin × minimum from d × scale × q.", see="right where the minimum is 0, elsewhere off by more where the scale is larger"),
+        Mistake("scales in two runs", edit("unpack_k_scales(packed)", "_TWO_RUNS(packed)"),
             cause="The scales were read as two runs of six bytes.",
             cure="Use your `unpack_k_scales`.",
             see="nearly every weight wrong, but in the right order within a sub-block"),
-        Mistake("the document's nibbles",
+        Mistake("neighbours in one byte",
             edit("k_nibbles(qs)", "np.stack([qs & 15, qs >> 4], axis=1).reshape(8, 32)"),
             cause="Byte i was taken for weights 2i and 2i + 1.",
             cure="Use your `k_nibbles`.", see="the right numbers in the wrong places, where the scales are equal"),

@@ -50,8 +50,8 @@ EXERCISE = Exercise(
     goal="Count the bits that a weight of a super-block takes, its share of the scales included.",
     reference=k_bits, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", observe=observed.values,
     hints=(
-        "Count the bits of the whole super-block, 256 weights, then divide by 256.",
-        "There are `256 // sub_block` sub-blocks, each with one scale, and with one minimum if there are any; the floats take 16 bits each.",
+        "Count the bits of the whole super-block first. Some parts are there once for each weight, some once for each sub-block, some once in all.",
+        "`256 // sub_block` is the number of sub-blocks, and a float16 has 16 bits. `mins` is a bool: an `if` asks it. Divide at the end.",
     ),
     why="a super-block spends its bits twice: on the weights, and on 6-bit scales that would cost 16 bits in Q4_0.",
     mistakes=(

@@ -40,7 +40,7 @@ EXERCISE = Exercise(
     why="32 bytes are loaded at once, masked once and shifted once: two sub-blocks without moving a byte.",
     mistakes=(
         Mistake("neighbours in one byte", body("return np.stack([qs & 15, qs >> 4], axis=1).reshape(8, 32)"),
-            cause="Byte i was taken for weights 2i and 2i + 1, as the document has it; the weights of a byte lie 32 apart.",
+            cause="Byte i was taken for weights 2i and 2i + 1. The weights of a byte lie 32 apart.",
             cure="Take runs of 32 bytes: low nibbles one sub-block, high nibbles the next.",
             see="the right numbers in another order: in row 0 the nibbles of 16 bytes"),
         Mistake("halves of 16 bytes", edit("reshape(4, 32)", "reshape(8, 16)"),

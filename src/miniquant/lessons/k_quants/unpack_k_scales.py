@@ -60,7 +60,7 @@ EXERCISE = Exercise(
                 runs = [int.from_bytes(bytes(packed[at : at + 6]), "little") for at in (0, 6)]
                 return tuple(np.array([run >> 6 * j & 63 for j in range(8)], np.uint8) for run in runs)
             """),
-            cause="That is how the document has them: one run of bits for the scales, one for the mins.",
+            cause="You read one run of 48 bits for the scales and one for the mins. ggml cuts the late ones in two.",
             cure="Take six bits from each of the first eight bytes, and piece the late ones together.",
             see="the first scale right, and almost nothing else"),
         Mistake("the mask forgotten", edit("first & 63", "first").edit("second & 63", "second"),

@@ -4,7 +4,6 @@ EXERCISES = (
     "affine_parameters",
     "round_with_zero_point",
     "round_with_minimum",
-    "ties_apart",
     "where_zero_lands",
     "zero_point_to_q4_1",
     "decode_q4_1",

@@ -54,7 +54,7 @@ EXERCISE = Exercise(
     goal="Find the scale and the zero point of each block, so that 16 levels cover its weights and one of them is zero.",
     reference=affine_parameters, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
-        "The range goes from the smallest weight, or 0 if that is smaller, to the largest weight, or 0 if that is larger. Its fifteenth part is the scale; round that to float16 at once.",
+        "The range goes from the smallest weight, or 0 if that is smaller, to the largest weight, or 0 if that is larger. The range / 15 is the scale; round that to float16 at once.",
         "`np.minimum` and `np.maximum` compare with 0. The zero point is how many steps zero lies above the low end, rounded with `np.rint`. Where the scale is 0, `np.where` can put infinity in its place before you divide.",
     ),
     why="zero has an integer of its own, so a weight of 0 stays 0.",

@@ -58,7 +58,7 @@ EXERCISE = Exercise(
     reference=decode_q4_1, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
         "Give the bytes a row for each block, as in `decode_q4_0`: columns 0 and 1 are d, 2 and 3 are m, the other 16 hold the integers.",
-        "`np.ascontiguousarray` and `view` read the float16 numbers. `np.concatenate` joins low and high nibbles; nothing is subtracted from them.",
+        "`np.ascontiguousarray` and `view` read the float16 numbers, as in lab 15. `np.concatenate` joins low and high nibbles along axis 1; nothing is subtracted from them.",
     ),
     why="the other end of the bridge: from here on nobody knows that there ever was a zero point.",
     mistakes=(
@@ -77,13 +77,13 @@ EXERCISE = Exercise(
             cure="Exchange them.", see="weights that fall where they should rise"),
         Mistake("m multiplied by d", edit("d * q + m", "d * (q + m)"),
             cause="m is a weight and not a number of steps.",
-            cure="Multiply first, then add.", see="right for d = 1, wrong for any other"),
+            cure="Multiply first, then add.", see="right for d = 1, for any other all weights of a block off by the same amount"),
         Mistake("8 subtracted", edit("d * q + m", "d * (q - np.float32(8)) + m"),
             cause="That is Q4_0, which has no m.",
             cure="Take the integers as they are, 0 to 15.", see="every weight too small by 8 × d"),
         Mistake("the scale applied twice", edit("d * q + m", "d * d * q + m"),
             cause="The integers were multiplied by d two times.",
-            cure="Multiply once.", see="right for d = 1, wrong for any other"),
+            cure="Multiply once.", see="right for d = 1, for any other the weights of a block too near to each other or too far apart"),
         Mistake("neighbours in one byte", edit(
                 "np.concatenate([packed & 15, packed >> 4], axis=1)",
                 "np.stack([packed & 15, packed >> 4], axis=2).reshape(-1, 32)",

@@ -48,7 +48,7 @@ EXERCISE = Exercise(
     goal="Quantize and bring back with a minimum: equation (2).",
     reference=round_with_minimum, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
-        "Shift the weights so that the minimum is at 0, count steps, clip, multiply, and shift back.",
+        "A minimum is a weight. So it is subtracted before anything is counted in steps, and added after the steps are weights again.",
         "The same two functions as for the zero point, `np.rint` and `np.clip`; the minimum is subtracted before the division.",
     ),
     why="this is what a block of Q4_1 stands for.",

@@ -46,8 +46,8 @@ EXERCISE = Exercise(
     goal="Quantize and bring back with a zero point: equation (1).",
     reference=round_with_zero_point, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "Read the equation from the inside out: divide, round, add the zero point, clip to 0 … 15; then take the zero point off again, and multiply.",
-        "`np.rint` rounds and `np.clip` clips. The types stay float32 by themselves.",
+        "Read equation (1) from the inside out. Each bracket is one operation, and what is between the clip and the scale is an integer from 0 to 15.",
+        "`np.rint` rounds, a half to the even side. `np.clip` takes an array and the two ends. The types stay float32 by themselves.",
     ),
     why="this is what a quantizer with a zero point, such as Quark's or PyTorch's, computes with.",
     mistakes=(
@@ -72,7 +72,7 @@ EXERCISE = Exercise(
             cure="Multiply by the scale.", see="right for a scale of 1, whole numbers for any other"),
         Mistake("rounded after the zero point is added",
             edit("np.rint(x / scale) + zero_point", "np.rint(x / scale + zero_point)"),
-            cause="That is equation (4). An odd zero point turns an even integer into an odd one, so a tie goes to the other side.",
+            cause="The zero point was added before the rounding. An odd zero point makes an odd integer of an even one, so a tie goes to the other side.",
             cure="Round x / s alone, then add the zero point.", see="nearly everything right, and a tie one step off"),
         Mistake("halves rounded up", edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
             cause="`np.floor(x + 0.5)` sends every half upwards, and the specification says half to even.",

@@ -43,8 +43,8 @@ EXERCISE = Exercise(
     goal="Find the weight that a block of Q4_1 gives back for the integer of zero, once its minimum is a float16.",
     reference=where_zero_lands, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "The block stores m, which is -scale × zero_point rounded to float16. The integer of zero is zero_point, and a reader computes d × zero_point + m.",
-        "`astype` rounds m to float16 and makes float32 of it again; everything else is float32 as it is.",
+        "In exact arithmetic the two terms cancel. One of them was a float16 on its way; ask which number the block stores in that form.",
+        "`.astype` rounds to float16, and a second one makes float32 of it again. Everything else is float32 as it is.",
     ),
     why="a product of 11 bits and 4 bits takes up to 15, float16 keeps 11, and the rest is where zero went.",
     mistakes=(

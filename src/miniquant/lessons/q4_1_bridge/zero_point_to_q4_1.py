@@ -72,7 +72,7 @@ EXERCISE = Exercise(
     reference=zero_point_to_q4_1, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=q4_1_fields,
     observe=_either_zero,
     hints=(
-        "Twenty bytes a block: d is the scale, m is -scale × zero_point, both float16; then byte j holds integer j in its low nibble and integer j + 16 in its high one. The integers cross as they are.",
+        "Twenty bytes a block: d is the scale, m is -scale × zero_point, both float16; then byte j holds integer j in its low nibble and integer j + 16 in its high one. The integers cross as they are, and m is rounded when it is stored.",
         "Make three arrays of uint8 with a row for each block: `astype` and `view` for d and m, a shift and `|` for the nibbles. `np.concatenate` joins them, `tobytes` makes bytes.",
     ),
     why="nothing was rounded but the minimum: whatever chose the integers, they cross the bridge untouched.",
