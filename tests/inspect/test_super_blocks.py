@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
+from miniquant.evaluate.quality import Estimate
 from miniquant.inspect.super_blocks import scale_bits
 from miniquant.plots.k_quants import layout_and_search, readings, tries
 
@@ -49,25 +50,41 @@ def test_each_reading_has_a_panel_with_its_correlation():
     w = np.random.default_rng(0).standard_normal((40, 64))
     figure = readings(w, {"right": w, "negated": -w, "noise": np.random.default_rng(1).standard_normal(w.shape)})
     titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
-    assert titles[:2] == ["right: correlation 1.00", "negated: correlation -1.00"]
+    assert titles[:2] == ["right:\ncorrelation 1.00", "negated:\ncorrelation -1.00"]
     assert len(titles) == 3
     assert "right 1.00, negated -1.00" in figure.alt
     assert not plt.get_fignums()
 
 
 def test_layout_and_search_has_a_line_for_each_way_and_a_label_for_each_cell():
+    bits = {"Q4_1": 5, "Q4_K": 4.5}
     lost = {"plain": {"Q4_1": 7.94, "Q4_K": 7.95}, "search": {"Q4_1": 7.09, "Q4_K": 7.24}}
-    figure = layout_and_search({"Q4_1": 5, "Q4_K": 4.5}, lost, beside={"Q4_0": (4.5, 8.75)}, guess=8.5)
+    figure = layout_and_search(bits, lost, beside={"Q4_0": (4.5, 8.75)}, guess=8.5)
     (ax,) = figure.axes
-    drawn = [line for line in ax.lines if line.get_label() != "your guess"]
-    assert [line.get_ydata().tolist() for line in drawn] == [[7.94, 7.95], [7.09, 7.24], [8.75]]
-    assert [line.get_xdata().tolist() for line in drawn] == [[5, 4.5], [5, 4.5], [4.5]]
-    shown = [text.get_text() for text in ax.texts]
-    assert {"plain", "search", "Q4_1  7.94 %", "Q4_K  7.95 %", "Q4_1  7.09 %", "Q4_K  7.24 %", "Q4_0  8.75 %"} == {*shown}
-    assert len(ax.lines) == 4
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 2 and line.get_label() != "your guess"]
+    assert [(*line.get_xdata(), *line.get_ydata()) for line in lines] == [(5, 4.5, 7.94, 7.95), (5, 4.5, 7.09, 7.24)]
+    points = {(*line.get_xdata(), *line.get_ydata()) for line in ax.lines if len(line.get_xdata()) == 1}
+    assert points == {(5, 7.94), (4.5, 7.95), (5, 7.09), (4.5, 7.24), (4.5, 8.75)}
+    shown = {text.get_text() for text in ax.texts}
+    assert shown == {
+        "plain",
+        "search",
+        *(f"{n}  {v} %" for way in lost.values() for n, v in way.items()),
+        "Q4_0  8.75 %",
+    }
+    assert sum(line.get_label() == "your guess" for line in ax.lines) == 1
     assert "does not begin at 0" in ax.get_ylabel()
     assert "Q4_K, search 7.24 %" in figure.alt and "Q4_0 8.75 %" in figure.alt
-    assert len(layout_and_search({"Q4_1": 5, "Q4_K": 4.5}, lost, guess=float("nan")).axes[0].lines) == 2
+    unguessed = layout_and_search(bits, lost, guess=float("nan")).axes[0]
+    assert not [line for line in unguessed.lines if line.get_label() == "your guess"]
+
+
+def test_an_estimate_has_two_standard_errors_to_either_side():
+    lost = {"plain": {"Q4_1": Estimate(0.02, 0.001), "Q4_K": Estimate(0.03, 0.002)}}
+    (ax,) = layout_and_search({"Q4_1": 5, "Q4_K": 4.5}, lost, form="{:.3f}", what="KL").axes
+    bars = [segment[:, 1].tolist() for bars in ax.collections for segment in bars.get_segments()]
+    assert bars == [pytest.approx([0.018, 0.022]), pytest.approx([0.026, 0.034])]
+    assert "Q4_K  0.030" in {text.get_text() for text in ax.texts}
 
 
 def test_tries_puts_a_marker_at_the_best_try_of_each_block():

@@ -39,7 +39,8 @@ def ggml_search(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Source: ``make_qkx2_quants`` in ggml's ``ggml-quants.c``. The error of a large weight counts more there.
     """
     x = np.ascontiguousarray(w.T)
-    found = search_scale_and_min(x, spread_importance(x), TOP, steps(TOP, -1.0, 20), absolute=False)
+    with np.errstate(divide="ignore", invalid="ignore"):  # a try whose integers are all equal is never kept
+        found = search_scale_and_min(x, spread_importance(x), TOP, steps(TOP, -1.0, 20), absolute=False)
     return found.scale[:, None], -found.min[:, None]
 
 
@@ -95,10 +96,10 @@ def unseen_blocks(n: int = 2000) -> dict[str, np.ndarray]:
     ->   {name: (n, 32) float32}
     """
     rng = np.random.default_rng(2026)
-    with resources.as_file(resources.files("miniquant").joinpath("assets/minigpt.safetensors")) as path:
-        with open_safetensors(path) as file:
-            names = sorted(name for name in file.tensors if name.endswith(("qkv.weight", "proj.weight", "fc2.weight")))
-            model = np.concatenate([file.tensor(name).reshape(-1, SIZE) for name in names])
+    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
+    with resources.as_file(asset) as path, open_safetensors(path) as file:
+        names = sorted(name for name in file.tensors if name.endswith(("qkv.weight", "proj.weight", "fc2.weight")))
+        model = np.concatenate([file.tensor(name).reshape(-1, SIZE) for name in names])
     families = {
         "the model": model[np.sort(rng.choice(len(model), n, replace=False))],
         "Gaussian": rng.standard_normal((n, SIZE)),

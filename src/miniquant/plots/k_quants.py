@@ -8,9 +8,9 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from ..evaluate.quality import Estimate
 from .style import COLOURS, DARK, LINES, MARKERS, WIDTH, described, mark_guess, picture
 
 SHOWN = 1500  # points in a panel: more would be a blot
@@ -34,7 +34,7 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
         ax.plot(w[chosen], values[chosen], MARKERS[i % 6], color=COLOURS[5], markersize=2, alpha=0.4)
         ends = np.array([w.min(), w.max()])
         ax.plot(ends, ends, "--", color="black", linewidth=1)
-        ax.set_title(f"{name}: correlation {found[name]:.2f}", loc="left")
+        ax.set_title(f"{name}:\ncorrelation {found[name]:.2f}", loc="left")
         ax.grid()
     for ax in list(axes.flat)[len(decoded) :]:
         ax.set_visible(False)
@@ -47,45 +47,50 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
 @picture
 def layout_and_search(
     bits: Mapping[str, float],
-    lost: Mapping[str, Mapping[str, float]],
+    lost: Mapping[str, Mapping[str, float | Estimate]],
     *,
-    beside: Mapping[str, tuple[float, float]] | None = None,
+    beside: Mapping[str, tuple[float, float | Estimate]] | None = None,
     guess: Any = None,
+    what: str = "error (rmse), in % of the weights' size",
+    form: str = "{:.2f} %",
     title: str = "",
 ) -> Figure:
-    """The error of each layout with each way to choose scales: a line for each way, a point on it for each layout.
+    """What each layout loses with each way to choose scales: a line for each way, a point on it for each layout.
 
-    bits: {layout: bits a weight}; lost: {way: {layout: error in per cent}}; beside: {name: (bits a weight, error)},
-    single points to compare with; guess: a predicted error, a number or nan
+    bits: {layout: bits a weight}; lost: {way: {layout: loss}}, an ``Estimate`` with two standard errors to either side;
+    beside: {name: (bits a weight, loss)}, single points to compare with; guess: a predicted loss, a number or nan
+    what: the label of the axis; form: how a loss is written
     """
     fig, ax = plt.subplots(figsize=(WIDTH, 3.6))
-    single = beside or {}
     mark_guess(ax, guess)
-    for i, (way, errors) in enumerate(lost.items()):
-        x, y = [bits[layout] for layout in errors], list(errors.values())
-        ax.plot(x, y, LINES[i % 4], marker=MARKERS[i % 6], color=DARK[i % 4], markersize=7)
-        ax.annotate(way, (sum(x) / len(x), sum(y) / len(y)), (0, 6), textcoords="offset points", ha="center")
-        for layout, at, value in zip(errors, x, y):
-            _label(ax, f"{layout}  {value:.2f} %", at, value, right=at == max(bits.values()))
-    for i, (name, (at, value)) in enumerate(single.items(), len(lost)):
-        ax.plot(at, value, MARKERS[i % 6], color=DARK[i % 4], markersize=7)
-        _label(ax, f"{name}  {value:.2f} %", at, value, right=at == max(bits.values()))
+    listed = []
+
+    def point(index: int, name: str, at: float, loss: float | Estimate) -> float:
+        value, error = (loss.mean, loss.error) if isinstance(loss, Estimate) else (loss, 0.0)
+        style: dict[str, Any] = {"marker": MARKERS[index % 6], "color": DARK[index % 4], "markersize": 7}
+        ax.errorbar(at, value, 2 * error or None, capsize=4, linestyle="none", **style)
+        right = at == max(bits.values())
+        place: dict[str, Any] = {"xytext": (9 if right else -9, 0), "ha": "left" if right else "right", "va": "center"}
+        ax.annotate(f"{name}  {form.format(value)}", (at, value), textcoords="offset points", **place)
+        return value
+
+    for i, (way, losses) in enumerate(lost.items()):
+        values = [point(i, layout, bits[layout], loss) for layout, loss in losses.items()]
+        x = [bits[layout] for layout in losses]
+        ax.plot(x, values, LINES[i % 4], color=DARK[i % 4])
+        middle = (sum(x) / len(x), sum(values) / len(values))
+        ax.annotate(way, middle, (0, 6), textcoords="offset points", ha="center")
+        listed += [f"{layout}, {way} {form.format(value)}" for layout, value in zip(losses, values)]
+    for i, (name, (at, loss)) in enumerate((beside or {}).items(), len(lost)):
+        listed.append(f"{name} {form.format(point(i, name, at, loss))}")
     spread = max(bits.values()) - min(bits.values())
-    ax.set_xlim(min(bits.values()) - 0.35 * spread, max(bits.values()) + 0.35 * spread)
+    ax.set_xlim(min(bits.values()) - 0.4 * spread, max(bits.values()) + 0.4 * spread)
     ax.set_xticks(sorted(set(bits.values())))
     ax.set_xlabel("bits a weight")
-    ax.set_ylabel("error (rmse), in % of the weights' size;\nthe axis does not begin at 0")
+    ax.set_ylabel(f"{what};\nthe axis does not begin at 0")
     ax.margins(y=0.15)
     ax.grid(axis="y")
-    listed = [f"{layout}, {way} {value:.2f} %" for way, errors in lost.items() for layout, value in errors.items()]
-    listed += [f"{name} {value:.2f} %" for name, (_, value) in single.items()]
-    return described(fig, f"Error against bits a weight: {'; '.join(listed)}.", title)
-
-
-def _label(ax: Axes, text: str, x: float, y: float, *, right: bool) -> None:
-    ax.annotate(
-        text, (x, y), (9 if right else -9, 0), textcoords="offset points", ha="left" if right else "right", va="center"
-    )
+    return described(fig, f"Loss against bits a weight: {'; '.join(listed)}.", title)
 
 
 @picture
@@ -104,7 +109,7 @@ def tries(steps: np.ndarray, errors: Mapping[str, np.ndarray], *, title: str = "
         ax.plot(steps, values, LINES[i % 4], color=DARK[i % 4], linewidth=1.4, label=name)
         ax.plot(steps[at], values[at], MARKERS[i % 6], color=DARK[i % 4], markersize=8)
     ax.axhline(1, color="black", linewidth=0.8)
-    ax.annotate("plain rounding", (steps[0], 1), (0, 4), textcoords="offset points")
+    ax.annotate("plain rounding", (steps[-1], 1), (0, 4), textcoords="offset points", ha="right")
     ax.set_xlabel("steps that the range of the block is cut into; the marker is the best try")
     ax.set_ylabel("squared error, 1 = plain rounding")
     ax.set_ylim(0, 1.15 * max(1.0, *(float(np.max(values)) for values in errors.values())))
