@@ -4,6 +4,8 @@ EXERCISES = (
     "gguf_header",
     "gguf_string",
     "key_value",
+    "read_string",
+    "read_key_value",
     "tensor_info",
     "aligned_offsets",
 )

@@ -47,9 +47,9 @@ EXERCISE = Exercise(
     reference=aligned_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
         "Keep a position. Note it for the tensor, add the tensor's size, and move on to the next multiple of the alignment.",
-        "In Python `%` with a negative number on its left gives the padding: `-12 % 32` is 20, and `-32 % 32` is 0.",
+        "`%` gives the rest of a division. In Python `-12 % 32` is 20 and `-32 % 32` is 0: how far it is to the next multiple.",
     ),
-    why="llama.cpp maps the file into memory, and the instructions that read blocks fast want them aligned.",
+    why="llama.cpp maps the file into memory and computes from it, so a tensor's place in the file is its place in memory.",
     mistakes=(
         Mistake("back to back", edit(" + -size % alignment", ""),
             cause="The tensors lie back to back, as in GGUF-lite, and llama.cpp refuses an offset that is not aligned.",

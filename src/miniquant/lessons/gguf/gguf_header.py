@@ -35,8 +35,8 @@ EXERCISE = Exercise(
     goal="Write the first 24 bytes of a GGUF file: magic, version 3, number of tensors, number of key-values.",
     reference=gguf_header, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", fields=fields,
     hints=(
-        'The magic is four letters in reading order, `b"GGUF"`; the rest is one u32 and two u64.',
-        "`struct.pack` writes all three numbers at once. A `<` at the front of its format also keeps it from padding.",
+        "The magic is four letters, and letters are bytes already; the other three fields are numbers.",
+        "A bytes literal holds letters. `struct.pack` writes all three numbers at once; a `<` at the front of its format also keeps it from padding.",
     ),
     why="llama.cpp decides by these 24 bytes whether to read on.",
     mistakes=(

@@ -36,8 +36,8 @@ EXERCISE = Exercise(
     goal="Write a text as GGUF does: its length in bytes as a u64, then its UTF-8.",
     reference=gguf_string, oracle=oracle, cases=cases, minutes=2, difficulty="warm-up", fields=fields,
     hints=(
-        "Encode first, then count: the length is that of the bytes.",
-        "`str.encode` makes the bytes, `struct.pack` with the letter `Q` the length before them.",
+        "The length counts bytes, and a letter may have more than one.",
+        "`str.encode` makes the bytes, `len` counts them, `struct.pack` with the letter `Q` writes the length.",
     ),
     why="keys, texts, tokens and tensor names are all written like this.",
     mistakes=(

@@ -83,8 +83,8 @@ EXERCISE = Exercise(
     goal="Write one key with its value: the key as a string, the type as a u32, then the value in that type.",
     reference=key_value, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=fields,
     hints=(
-        "Begin with `gguf_string(key)`, then decide by `isinstance`. In Python a bool is an int as well, so ask for bool first.",
-        "An array is type 9, then the type of its elements as a u32, then how many there are as a u64, then the elements without types of their own: 8 and strings, or 5 and i32.",
+        "Every pair begins in the same way, and then the value decides. In Python a bool is an int as well, so the order of your questions matters.",
+        "`isinstance` asks for a type. `gguf_string` writes keys and texts, `struct.pack` everything else; `*value` hands it a whole list. The elements of an array have no types of their own.",
     ),
     why="a typed value needs no guessing: a reader can skip a key that it does not know.",
     mistakes=(

@@ -53,8 +53,8 @@ EXERCISE = Exercise(
     goal="Describe one tensor as GGUF does: its name, its dims with the width first, its type, its offset.",
     reference=tensor_info, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
-        "Begin with `gguf_string(name)`. The other numbers are u32 for n_dims and the type, u64 for the dims and the offset.",
-        "A slice with step -1 reverses the shape. An f-string gives `struct.pack` a format with as many `Q` as there are dims, and a `*` hands it a whole tuple.",
+        "Five fields, one after another. The dims are as many as n_dims says, and they begin with the last number of the shape.",
+        "`gguf_string` writes the name. A slice with step -1 reverses a tuple. An f-string gives `struct.pack` a format with as many `Q` as there are dims, and a `*` hands it a whole tuple.",
     ),
     why="ggml counts dims from the inside out, and a file that does not is read as another matrix.",
     mistakes=(

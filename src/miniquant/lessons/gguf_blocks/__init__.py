@@ -4,4 +4,5 @@ EXERCISES = (
     "encode_q8_0",
     "encode_q4_0",
     "decode_q4_0",
+    "size_and_bits",
 )

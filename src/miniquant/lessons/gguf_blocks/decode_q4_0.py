@@ -48,10 +48,10 @@ EXERCISE = Exercise(
     goal="Turn blocks of Q4_0 back into weights: d × (level - 8), the low nibbles first, then the high ones.",
     reference=decode_q4_0, oracle=oracle, cases=cases, minutes=5, difficulty="core",
     hints=(
-        "Read all bytes with `np.frombuffer` and give them a row for each block. The first two columns are d, the other sixteen the packed levels.",
-        "A slice of columns is not contiguous, and `view` as `<f2` needs `np.ascontiguousarray` first. Low and high nibbles are joined with `np.concatenate`; they are uint8, so convert them to float32 before you subtract 8.",
+        "A block is a row of 18 bytes: two columns are d, the other sixteen the packed levels. A byte gives two levels, and these belong to different halves of the block.",
+        "`np.frombuffer` and `reshape` make the rows. `np.ascontiguousarray` comes before `view`. `np.concatenate` joins low and high nibbles; they are uint8, which has no negative numbers.",
     ),
-    why="a reader of real GGUF needs no more than this for the most common type of a small model.",
+    why="these five operations are all that a program needs to read a Q4_0 matrix of any file.",
     mistakes=(
         Mistake("neighbours in one byte", edit(
                 "np.concatenate([packed & 15, packed >> 4], axis=1)",

@@ -60,8 +60,8 @@ EXERCISE = Exercise(
     reference=encode_q4_0, oracle=oracle, cases=cases, minutes=9, difficulty="core",
     fields=lambda w: block_fields(w, 16),
     hints=(
-        "The weight of largest size keeps its sign: find its place with `argmax` of the absolute values, then take it from there. Divided by -8 it gives d, and it becomes level 0 itself.",
-        "`np.take_along_axis` takes one number of each row, `astype(np.uint8)` cuts off, `np.minimum` keeps 15 as the limit. The last sixteen levels are shifted by 4 and joined to the first sixteen with `|`.",
+        "First where the farthest weight is, then its value with its sign. It becomes level 0 itself, whatever its sign.",
+        "`argmax` and `np.take_along_axis` find and take one number of each row, `astype(np.uint8)` cuts off, `np.minimum` sets the limit. `<<` moves levels to the high nibble, `|` joins.",
     ),
     why="18 bytes for 32 weights, the same 18 that ggml writes: 4.5 bits a weight.",
     mistakes=(

@@ -59,8 +59,8 @@ EXERCISE = Exercise(
     reference=encode_q8_0, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     fields=lambda w: block_fields(w, 32),
     hints=(
-        "d is absmax / 127 of each block, in float32. ggml multiplies by `1 / d`, that of the unrounded d; only the stored d is a float16. For a block of zeros use 0 instead of `1 / d`.",
-        "Half away from zero: split each number with `np.trunc` into its whole part and the rest; twice the rest, cut off again, is -1, 0 or 1. To interleave, `view` both parts as uint8 and join them with `np.concatenate` along axis 1.",
+        "Keep two versions of d: the unrounded one for the arithmetic, the float16 one for the file. A block of zeros has no inverse of d: take 0 for it.",
+        "`np.trunc` splits a number into its whole part and the rest; twice the rest, cut off again, is -1, 0 or 1. `np.where` avoids a division by zero. `view` as uint8 and `np.concatenate` along axis 1 put each d before its values.",
     ),
     why="these are the bytes that ggml itself writes, to the last bit.",
     mistakes=(
@@ -79,10 +79,10 @@ EXERCISE = Exercise(
             cure="Write d first.", see="values in the first two bytes"),
         Mistake("rounded half to even", edit("whole + np.trunc(2 * (x - whole))", "np.rint(x)"),
             cause="`np.rint` takes 0.5 to 0 and 2.5 to 2, and C's `roundf`, which ggml uses, takes them to 1 and 3.",
-            cure="Round half away from zero, see hint 2.", see="a 0 where the weight is exactly half of d"),
+            cure="Round half away from zero: cut off, then look at the rest.", see="a 0 where the weight is exactly half of d"),
         Mistake("halves rounded up", edit("whole + np.trunc(2 * (x - whole))", "np.floor(x + np.float32(0.5))"),
             cause="`np.floor(x + 0.5)` takes -0.5 to 0, and C's `roundf`, which ggml uses, takes it to -1.",
-            cure="Round half away from zero, see hint 2.",
+            cure="Round half away from zero: cut off, then look at the rest.",
             see="right for positive weights, and a 0 where a weight is exactly minus half of d"),
         Mistake("cut off instead of rounded", edit("(whole + np.trunc(2 * (x - whole)))", "x"),
             cause="`astype(np.int8)` drops the digits after the point.",
