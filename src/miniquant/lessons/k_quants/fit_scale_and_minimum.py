@@ -97,7 +97,7 @@ EXERCISE = Exercise(
                 "scale = np.divide(up, down, out=np.zeros_like(up), where=down > 0) * (np.ptp(q, axis=1, keepdims=True) > 0)"),
             cause="The sum was divided by the squares of w. That is the slope of q over w.",
             cure="Divide by the sum of the squares of q, its mean subtracted.", see="about one over the scale"),
-        Mistake("32 weights here and 31 there", edit("up, down, out", "up / (q.shape[1] - 1), down / q.shape[1], out"),
+        Mistake("k - 1 here and k there", edit("up, down, out", "up / (q.shape[1] - 1), down / q.shape[1], out"),
             cause="The sum of the products was divided by k - 1 and the sum of the squares by k.",
             cure="Divide the two sums, or both of them by the same number.", see="every scale too large by a small factor, a third for four weights"),
         Mistake("one line for all blocks", edit("q.mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)", "np.full((len(q), 1), q.mean()), np.full((len(w), 1), w.mean())")

@@ -37,8 +37,11 @@ def search_blocks(w):
 
 def judged(function, case):
     """What is wrong with a search, as a ``Finding``; a sentence if nothing is."""
-    (w,) = case
-    found = function(w)
+    (given,) = case
+    w = given.copy()
+    found = function(given)
+    if not np.array_equal(given, w):
+        raise Finding("your function changes its argument in place: w; work on a copy", "another w after the call")
     if not isinstance(found, tuple | list) or len(found) != 2:
         raise Finding("two arrays are expected, scale and minimum", kind(found))
     for name, part in zip(("scale", "minimum"), found):
@@ -50,15 +53,15 @@ def judged(function, case):
             raise Finding(f"the {name} of some block is not a finite number", short(part[~np.isfinite(part)]))
     errors, plain = block_errors(w, *found), block_errors(w, *plain_rounding(w))
     if (worse := made_worse(w, *found)).any():
-        first = int(worse.argmax())
-        got = f"block {first} has the error {float(errors[first, 0]):.3g}; with plain rounding {float(plain[first, 0]):.3g}"
-        raise Finding(f"your search makes {int(worse.sum())} of {len(w)} blocks worse than plain rounding does", got)
+        at = int(worse.argmax())
+        both = f"block {at} has the error {float(errors[at, 0]):.3g}; with plain rounding it has {float(plain[at, 0]):.3g}"
+        raise Finding("your search loses more than plain rounding on some block", f"{int(worse.sum())} of {len(w)}: {both}")
     gain = 100 * (1 - float(errors.sum() / plain.sum()))
     if len(w) < MANY:
         return "no block is made worse"
     if gain < GAIN:
-        what = "no block is made worse, and all together gain too little"
-        raise Finding(what, f"the sum of the errors is {gain:.1f} % smaller")
+        what = f"the sum of all errors is not {GAIN} % smaller than with plain rounding"
+        raise Finding(what, f"{gain:.1f} % smaller")
     return f"no block is made worse, and the sum of the errors is at least {GAIN} % smaller"
 
 

@@ -62,7 +62,7 @@ EXERCISE = Exercise(
         Mistake("zero left out of the range", edit("np.minimum(w.min(axis=1, keepdims=True), np.float32(0))", "w.min(axis=1, keepdims=True)").edit(
                 "np.maximum(w.max(axis=1, keepdims=True), np.float32(0))", "w.max(axis=1, keepdims=True)"
             ),
-            cause="Where all weights of a block have one sign, the range does not reach zero, so the zero point falls outside of 0 to 15.",
+            cause="Where all weights of a block have one sign, your range does not contain zero.",
             cure="Take the minimum of the weights and 0, and the maximum of the weights and 0.",
             see="right for blocks with both signs, wrong for `3 … 15`"),
         Mistake("divided by 16", edit("np.float32(15)", "np.float32(16)"),
@@ -79,7 +79,7 @@ EXERCISE = Exercise(
             cure="Clip the zero point to 0 … 15.",
             see="everything right but for a block of tiny weights, where 21 is found and 15 is expected"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
-            cause="Converting to an integer drops what comes after the point.",
+            cause="The zero point is the integer below -low / scale, and not the nearest one.",
             cure="Round first, with `np.rint`.", see="some zero points one too small"),
         Mistake("the scale rounded last", edit(".astype(np.float16).astype(np.float32)", "").edit(
                 "return scale,", "return scale.astype(np.float16).astype(np.float32),"

@@ -94,7 +94,7 @@ EXERCISE = Exercise(
             cause="The high nibbles came first.",
             cure="Put the low nibbles in front.", see="the two halves of each block exchanged"),
         Mistake("computed in float16", edit("return d * q + m", "return (d * q + m).astype(np.float16)"),
-            cause="d and m were left float16, and so is everything that comes from them.",
+            cause="The weights are float16, and float32 is asked for.",
             cure="Convert both with `.astype(np.float32)`.", see="the right numbers as float16"),
     ),
 )

@@ -78,7 +78,7 @@ EXERCISE = Exercise(
             cure="Subtract first, then divide and round once.",
             see="right where the minimum is a multiple of the scale, a step off elsewhere"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
-            cause="Converting to an integer drops what comes after the point.",
+            cause="Each weight goes to the level below it, and not to the nearest one.",
             cure="Use `np.rint`.", see="about half of the weights one step too low"),
         Mistake("no clip", edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
