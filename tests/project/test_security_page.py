@@ -13,6 +13,14 @@ PAGE = (BOOK / "security.md").read_text("utf-8")
 LAB = (BOOK.parent / "solutions" / "23-hostile-files.ipynb").read_text("utf-8")
 
 
+def test_every_check_of_the_lab_s_reader_is_told_on_the_page():
+    story = PAGE[PAGE.index("## What happened") : PAGE.index("## What a refusal costs")]
+    for told in ("A count", "A text's length", "An array's length", "Five dims", "A product", "An offset", "A name"):
+        assert f"**{told}.**" in story
+    for part in ("safe_string", "read_dims", "data_start"):
+        assert f"given.{part}" in story and f"| `{part}` |" in LAB
+
+
 def test_the_malformed_files_that_the_page_names_are_in_the_corpus():
     named = re.findall(r"“([^”]+)”", PAGE)
     assert len(named) > 15

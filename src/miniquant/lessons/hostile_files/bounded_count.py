@@ -41,7 +41,7 @@ EXERCISE = Exercise(
         "Before you allocate or loop, ask how many bytes `count` entries take at the very least.",
         "Multiply, and compare with the bytes that are left. Python's integers do not wrap around; in C you would divide instead.",
     ),
-    why="a file now pays with its own bytes for every entry that it makes you prepare for.",
+    why="memory is asked for only if the file has the bytes for so many entries.",
     mistakes=(
         Mistake("nothing checked", omit("if count * smallest > left"),
             cause="The count is returned as the file says it.",

@@ -1,6 +1,6 @@
 """A computer that is only played: what a reader in C would do to the real one is noticed here, named, and not done.
 
-The readers of lab 23 ask it for memory, copy into what they were given, count their rounds and create files. No byte is
+The reader of lab 23 asks it for memory, copies into what it was given, counts its rounds and creates files. No byte is
 allocated and no file is written. What would have hurt is raised as ``Harm``.
 """
 
@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 MEMORY = 1 << 20  # bytes that it has to give, ten times what an honest file of the lab needs
+DRIVE = re.compile(r"[A-Za-z]:")  # such a path begins on another disk of Windows
 ROUNDS = 5_000  # after so many, a loop counts as endless
-U32, U64 = 2**32 - 1, 2**64 - 1  # `x & U32` is what a number of 32 bits keeps of x
+U64 = 2**64 - 1  # `x & U64` is what a number of 64 bits keeps of x
 
 
 class Harm(Exception):
@@ -36,6 +37,7 @@ class Machine:
     """Keeps a list of what was asked of it: ``requests`` as (bytes, purpose), ``files`` by name."""
 
     memory: int = MEMORY
+    most_rounds: int = ROUNDS
     rounds: int = 0
     requests: list[tuple[int, str]] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -71,8 +73,8 @@ class Machine:
     def step(self) -> None:
         """Once for every round of a loop."""
         self.rounds += 1
-        if self.rounds > ROUNDS:
-            raise Harm("endless loop", f"still at it after {ROUNDS:,} rounds")
+        if self.rounds > self.most_rounds:
+            raise Harm("endless loop", f"not at the end after {self.most_rounds:,} rounds")
 
     def claim(self, at: int, size: int, name: str) -> None:
         """Note whose bytes these are; two tensors that have the same ones are changed by one attack."""
@@ -81,11 +83,15 @@ class Machine:
                 raise Harm("shared bytes", f"{name!r} and {other!r} are made of the same bytes of the file")
         self.places.append((at, size, name))
 
-    def create(self, name: str) -> None:
+    def create(self, name: str, content: bytes = b"") -> None:
         """Create a file in the folder ``export``."""
         path = posixpath.normpath(posixpath.join("export", name.replace("\\", "/")))
-        if not path.startswith("export/") or re.match(r"[A-Za-z]:", name):
+        if not path.startswith("export/") or DRIVE.match(name):
             raise Harm("file outside the folder", f"{name!r} in the folder export is {path!r}")
+        self.note_file(name, path)
+
+    def note_file(self, name: str, path: str) -> None:
+        """Keep a file's path in the list; a name with control characters and a second file of one name are harms."""
         if re.search(r"[\0-\x1f\x7f]", name):
             raise Harm("control characters", f"a file called {name!r}, and every listing of the folder sends them on")
         if path.casefold() in self.files:

@@ -1,13 +1,11 @@
-"""The readers that lab 23 attacks: naive on purpose, never part of the library. They run on a ``Machine``.
+"""The reader of GGUF that lab 23 attacks: naive on purpose, never part of the library. It runs on a ``Machine``.
 
-Both do what a C program does that was written for good files: numbers have 32 or 64 bits and wrap around, memory is
-allocated by what the file says, and nothing is compared with the file's size. The author did check magic, version and
-types.
+It does what a C program does that was written for good files: numbers have 64 bits and wrap around, memory is allocated
+by what the file says, and nothing is compared with the file's size. The author did check magic, version and types.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,70 +14,15 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import FormatError
-from .machine import U32, U64, Machine
+from .machine import U64, Machine
 
 ENTRY = 88  # bytes of a tensor's entry in the reader's table; 32 of them are room for four dims
-DIMS_AT = 24  # where in an entry that room begins
-
-# ---- GGUF-lite -------------------------------------------------------------------------------------------------------
-
-LITE_SIZES = {0: 4, 1: 2}  # F32 and F16
-
-
-def read_naive_lite(data: bytes, machine: Machine) -> dict[str, bytes]:
-    """Every tensor of a GGUF-lite file, as bytes. Its numbers have 32 bits."""
-    magic, version, n_tensors, metadata_len = struct.unpack("<4I", data[:16].ljust(16, b"\0"))
-    if magic != 0x474C4654 or version != 1:
-        raise FormatError("not a GGUF-lite file of version 1")
-    table = machine.allocate(n_tensors * ENTRY & U32, "the table of tensors")
-    at = 16 + metadata_len
-    entries = []
-    for index in range(n_tensors):
-        machine.step()
-        machine.store(table, index * ENTRY, ENTRY)
-        name_len = machine.number(data, at, 2)
-        name = data[at + 2 : at + 2 + name_len].decode("latin-1")
-        at += 2 + name_len
-        n_dims = machine.number(data, at, 1)
-        dims = [machine.number(data, at + 1 + 4 * d, 4) for d in range(n_dims)]
-        for d in range(n_dims):
-            machine.store(table, index * ENTRY + DIMS_AT + 8 * d, 8)
-        at += 1 + 4 * n_dims
-        dtype, offset = machine.number(data, at, 1), machine.number(data, at + 1, 8)
-        if dtype not in LITE_SIZES:
-            raise FormatError(f"dtype {dtype}")
-        entries.append((name, dims, LITE_SIZES[dtype], offset))
-        at += 9
-    tensors = {}
-    for name, dims, size, offset in entries:
-        n_bytes = size
-        for dim in dims:
-            n_bytes = n_bytes * dim & U32
-        weights = machine.allocate(n_bytes, f"the weights of {name!r}")
-        fill(machine, weights, data, at + offset, dims, size)
-        machine.claim(at + offset, n_bytes, name)
-        machine.create(name + ".bin")
-        tensors[name] = data[at + offset : at + offset + n_bytes]
-    return tensors
-
-
-def fill(machine: Machine, weights: Any, data: bytes, at: int, dims: list[int], size: int) -> None:
-    """Copy a tensor row by row, as the dims say: the last dim is a row."""
-    row = (dims[-1] if dims else 1) * size
-    rows = 1
-    for dim in dims[:-1]:
-        rows *= dim
-    for index in range(rows if row else 0):
-        machine.step()
-        machine.copy(weights, index * row, data, at + index * row, row)
-
-
-# ---- GGUF ------------------------------------------------------------------------------------------------------------
 
 SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # type of a value -> its bytes
 STRING, ARRAY = 8, 9
 BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 8: (32, 34)}  # F32, F16, Q4_0, Q8_0: weights and bytes of a block
-SMALLEST_PAIR, SMALLEST_INFO = 8 + 1 + 4 + 1, 8 + 1 + 4 + 0 + 4 + 8
+SMALLEST_STRING = 8  # its length, and nothing after it
+SMALLEST_PAIR, SMALLEST_INFO = SMALLEST_STRING + 1 + 4 + 1, SMALLEST_STRING + 1 + 4 + 0 + 4 + 8
 
 
 def naive_string(machine: Machine, data: bytes, at: int) -> tuple[str, int]:
@@ -125,9 +68,20 @@ def naive_start(position: int, alignment: int, file_size: int) -> int:
     return (position + alignment - 1) // alignment * alignment
 
 
+def fill(machine: Machine, weights: Any, data: bytes, at: int, dims: list[int], size: int) -> None:
+    """Copy a tensor row by row, as the dims say: the last dim is a row."""
+    row = (dims[-1] if dims else 1) * size
+    rows = 1
+    for dim in dims[:-1]:
+        rows *= dim
+    for index in range(rows if row else 0):
+        machine.step()
+        machine.copy(weights, index * row, data, at + index * row, row)
+
+
 @dataclass(frozen=True)
 class Parts:
-    """The parts of the GGUF reader that can be replaced; what stands here believes the file.
+    """The parts of the GGUF reader that can be replaced; these believe the file.
 
     A part that is ``None`` is the naive one below; it needs the machine, and a better one does not.
     """
@@ -156,7 +110,8 @@ def read_naive_gguf(data: bytes, machine: Machine, parts: Parts | None = None) -
     pairs = machine.allocate(n_pairs * ENTRY & U64, "the table of key-values")
     table = machine.allocate(n_tensors * ENTRY & U64, "the table of tensors")
 
-    at, metadata = 24, {}
+    at = 24
+    metadata: dict[str, Any] = {}
     for index in range(n_pairs):
         machine.step()
         machine.store(pairs, index * ENTRY, ENTRY)
@@ -164,6 +119,13 @@ def read_naive_gguf(data: bytes, machine: Machine, parts: Parts | None = None) -
         kind, at = machine.number(data, at, 4), at + 4
         if kind == STRING:
             metadata[key], at = string(data, at)
+        elif kind == ARRAY and machine.number(data, at, 4) == STRING:
+            count, at = parts.bounded_count(machine.number(data, at + 4, 8), SMALLEST_STRING, len(data) - at), at + 12
+            metadata[key] = []
+            for _ in range(count):
+                machine.step()
+                text, at = string(data, at)
+                metadata[key].append(text)
         elif kind == ARRAY:
             metadata[key], at = parts.read_array(data, at, machine)
         elif kind in SCALARS:
@@ -204,6 +166,6 @@ def read_naive_gguf(data: bytes, machine: Machine, parts: Parts | None = None) -
         blocks = [dims[0] // weights if dims else 1, *dims[1:]]  # ggml's order: a row first
         fill(machine, buffer, data, start + offset, blocks[::-1], size)
         machine.claim(start + offset, n_bytes, name)
-        machine.create(file)
         tensors[name] = data[start + offset : start + offset + n_bytes]
+        machine.create(file, tensors[name])
     return tensors

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from ...plots.style import COLOURS, HATCHES, WIDTH, described, picture
+from ...plots.style import COLOURS, HATCHES, WIDTH, described, mark_guess, picture
 from .fuzz import Found
 
 
 @picture
-def hardening(stages: Mapping[str, Found], *, title: str = "") -> Figure:
+def hardening(stages: Mapping[str, Found], *, guess: Any = None, title: str = "") -> Figure:
     """One bar for each stage: how many of its damaged files did which harm.
 
-    stages: what was added -> what the fuzzer found then
+    stages: what was added -> what the fuzzer found then; guess: the number of the first stage, as somebody predicted it
     """
     kinds = list(dict.fromkeys(kind for found in stages.values() for kind in found.harms))
     fig, ax = plt.subplots(figsize=(WIDTH, 0.34 * len(stages) + 1.4))
@@ -32,6 +33,7 @@ def hardening(stages: Mapping[str, Found], *, title: str = "") -> Figure:
     ax.margins(x=0.08)
     ax.set_xlabel("damaged files that did harm")
     handles, labels = ax.get_legend_handles_labels()
+    mark_guess(ax, guess, along="x")
     fig.legend(handles, labels, loc="outside lower center", ncols=3)
     counts = [sum(found.harms.values()) for found in stages.values()]
     first, *_, last = [*stages, *stages]

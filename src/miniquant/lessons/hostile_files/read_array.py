@@ -112,7 +112,7 @@ EXERCISE = Exercise(
                     raise FormatError("refused")
                 return data[at + 12 : at + 12 + size], at + 12 + size
             """),
-            cause="Memory was asked for before the count was held against the file, and `struct.error` and `KeyError` come out besides.",
+            cause="Memory was asked for before the count was compared with the file, and `struct.error` and `KeyError` come out besides.",
             cure="Move `machine.allocate` after the last check, and begin with the twelve bytes and the type.",
             see="memory was asked for before the count was checked"),
         Mistake("nothing checked",
@@ -140,7 +140,7 @@ EXERCISE = Exercise(
             cause="You compared with `>=`, and an array may end with the file.",
             cure="Compare with `>`.", see="FormatError for an array at the end of the file"),
         Mistake("its own twelve bytes forgotten", edit("if size > len(data) - at - 12", "if size > len(data) - at"),
-            cause="The elements were held against all bytes from `at` on, and twelve of them are type and count.",
+            cause="The elements were compared with all bytes from `at` on, and twelve of them are type and count.",
             cure="`len(data) - at - 12` bytes are left.", see="an array up to twelve bytes too long accepted"),
         Mistake("an unknown type", omit("if kind not in"),
             cause="A type that is not in the table came out as `KeyError`.",

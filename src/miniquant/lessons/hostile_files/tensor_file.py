@@ -55,7 +55,7 @@ EXERCISE = Exercise(
     reference=tensor_file, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
         "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no `.` in front. `re.fullmatch` looks at the whole name.",
-        '`re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)`; then compare `(name + ".bin").lower()` with the files in `taken`, in lower case too: to some systems W and w are the same.',
+        "A pattern of two parts: a class in square brackets for the first character, without the dot, then a class with the dot and `{0,63}`, how often. To some systems W and w are the same file: compare `lower` of the file with `lower` of those in `taken`.",
     ),
     why="a list of what is allowed also stops the trick that nobody has thought of yet.",
     mistakes=(
