@@ -87,6 +87,26 @@ def test_a_model_with_weights_that_are_not_finite_is_refused_by_the_layer():
         awq(model, np.zeros((1, 8), np.int64), "Q4_1")
 
 
+@pytest.mark.parametrize(
+    ("place", "weights"),
+    [
+        ("layers.1.attn.qkv", "ln1.weight"),
+        ("layers.1.attn.proj", "attn.qkv.bias"),
+        ("layers.1.mlp.fc2", "mlp.fc1.bias"),
+    ],
+)
+def test_each_place_of_a_block_has_its_own_name_in_the_error(place, weights):
+    model = random_model()
+    with torch.no_grad():
+        model.layers[1].get_parameter(weights).fill_(torch.nan)
+    with pytest.raises(QuantizationError, match=f"what reaches {place} is not finite"):
+        awq(model, np.zeros((1, 8), np.int64), "Q4_1")
+
+
+def test_the_default_text_for_calibration_is_as_long_as_the_documentation_says():
+    assert calibration_tokens().shape == (128, 256)
+
+
 # ---- folds -----------------------------------------------------------------------------------------------------------
 
 

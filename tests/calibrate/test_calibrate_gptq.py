@@ -203,3 +203,18 @@ def test_a_progress_bar_counts_the_layers_where_somebody_looks(capsys):
     assert capsys.readouterr().err == "", "in a file or a notebook there is nobody to look"
     gptq(random_model(), tokens, progress=True)
     assert "GPTQ: 100%" in (shown := capsys.readouterr().err) and "8/8" in shown
+
+
+def test_a_model_is_rounded_with_the_grids_that_clipping_chooses():
+    model, tokens = random_model(), np.random.default_rng(0).integers(0, 64, (4, 32))
+    clipped, whole = (gptq(model, tokens, "Q4_1", clip=clip) for clip in (True, False))
+    name = "layers.0.mlp.fc1"
+    first = {}
+    for place, linear, seen in walk_linear_layers(model, tokens):
+        if place == name:
+            first = {
+                clip: gptq_layer(get_weight(linear), seen.hessian, GRID_RULES["Q4_1"], clip=clip)
+                for clip in (True, False)
+            }
+    assert not np.array_equal(dequantize(*first[True]), dequantize(*first[False]))
+    assert not torch.equal(clipped.get_submodule(name).weight, whole.get_submodule(name).weight)

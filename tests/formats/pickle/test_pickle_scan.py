@@ -339,3 +339,20 @@ def test_every_opcode_has_a_kind_and_what_is_explained_exists():
     assert set(MEANINGS) <= names
     importing = {name for name in names if kind_of(name) == "import"}
     assert importing == {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
+
+
+def test_what_follows_a_pickle_is_an_error_that_names_its_place(tmp_path):
+    path = tmp_path / "row.pkl"
+    path.write_bytes(b"I5\n.ab")
+    with pytest.raises(FormatError) as caught:
+        scan_file(path)
+    assert str(caught.value) == str(
+        FormatError(str(FormatError("2 bytes follow the pickle's end", field="pickle", offset=4)), path=path)
+    )
+
+
+def test_a_list_is_called_a_list_and_a_text_of_any_length_is_known():
+    long = b"\x8d" + (3).to_bytes(8, "little") + b"abc"  # BINUNICODE8, made for texts beyond 4 GiB
+    stacks = [step.stack for step in steps(b"\x80\x04]" + long + b"a.")]
+    assert [[value.shown for value in stack] for stack in stacks] == [[], ["list"], ["list", "'abc'"], ["list"], []]
+    assert stacks[2][1].text == "abc"
