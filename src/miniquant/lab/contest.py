@@ -51,7 +51,7 @@ class Board:
 
     def _note(self) -> str:
         return (
-            "" if any(row.own for row in self.rows) else f"no figure of yours yet: `check({self.exercise})` measures it"
+            "" if any(row.own for row in self.rows) else f"no figure of yours yet: check({self.exercise}) measures it"
         )
 
     def __repr__(self) -> str:

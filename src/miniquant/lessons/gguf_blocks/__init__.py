@@ -5,4 +5,5 @@ EXERCISES = (
     "encode_q4_0",
     "decode_q4_0",
     "size_and_bits",
+    "choose_types",
 )

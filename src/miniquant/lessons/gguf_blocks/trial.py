@@ -1,0 +1,77 @@
+"""The trained model with its matrices in ggml's types: how many bytes, and how far its predictions move."""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Mapping
+
+BUDGET = 2_320_000  # bytes for all matrices of MiniGPT; a little more than llama.cpp's Q4_K_M takes
+WINDOWS = 3  # of held-out text
+
+
+@functools.cache
+def matrices() -> dict[str, tuple[int, int]]:
+    """The matrices of MiniGPT that get a type, by llama.cpp's names: (out, in)."""
+    from ...models.pretrained import load_pretrained
+    from ...models.to_gguf import gguf_name
+
+    state = load_pretrained().state_dict()
+    return {gguf_name(name): tuple(w.shape) for name, w in state.items() if w.ndim == 2 and name != "pos_emb.weight"}
+
+
+def bytes_of(types: Mapping[str, str]) -> int:
+    """The bytes of all matrices in these types."""
+    from ...formats.gguf.types import GGMLType
+
+    return sum(GGMLType[types[name]].bytes_of(shape) for name, shape in matrices().items())
+
+
+@functools.cache
+def _coded(name: str, kind: str):
+    """A matrix of the model as a type gives it back: (out, in) float32."""
+    from ...formats.gguf import decode, encode
+    from ...models.pretrained import load_pretrained
+    from ...models.to_gguf import gguf_name
+
+    w = next(w for key, w in load_pretrained().state_dict().items() if gguf_name(key) == name).numpy()
+    return decode(encode(w, kind), kind)
+
+
+def divergence(types: Mapping[str, str]) -> float:
+    """KL(float || model with these types) of a token on held-out text, in nats."""
+    import torch
+
+    from ...evaluate.quality import evaluate
+    from ...models.corpus import held_out_windows
+    from ...models.pretrained import load_pretrained
+    from ...models.to_gguf import gguf_name
+
+    model = load_pretrained()
+    twin = copy.deepcopy(model)
+    with torch.no_grad():
+        for key, w in twin.state_dict().items():
+            if gguf_name(key) in matrices():
+                w.copy_(torch.from_numpy(_coded(gguf_name(key), types[gguf_name(key)])))
+    return evaluate(twin, held_out_windows(limit=WINDOWS), reference=model).kl_divergence.mean
+
+
+def score(choose) -> float:
+    """The divergence of the model with the types that a student's function chooses for it."""
+    weights = {name: out * inside for name, (out, inside) in matrices().items()}
+    types = choose(weights, BUDGET)
+    if bytes_of(types) > BUDGET:
+        raise ValueError(f"{bytes_of(types):,} bytes; the budget is {BUDGET:,}")
+    return divergence(types)
+
+
+def presets() -> dict[str, float]:
+    """The divergence of llama.cpp's presets, by its rules for GPT-2 with one matrix for embedding and head."""
+    names = list(matrices())
+    simple = {name: "Q6_K" if name == "token_embd.weight" else "Q4_0" for name in names}
+    medium = {name: "Q5_K" if "attn_qkv" in name else "Q4_K" for name in names}
+    layers = sum("attn_qkv" in name for name in names)
+    more = [i for i in range(layers) if i < layers // 8 or i >= 7 * layers // 8 or (i - layers // 8) % 3 == 2]
+    medium |= {"token_embd.weight": "Q6_K"} | {f"blk.{i}.ffn_down.weight": "Q6_K" for i in more}
+    found = {"every matrix as Q4_0": dict.fromkeys(names, "Q4_0"), "llama.cpp's Q4_0": simple, "llama.cpp's Q4_K_M": medium}
+    return {f"{name}, {bytes_of(types):,} bytes": divergence(types) for name, types in found.items()}
