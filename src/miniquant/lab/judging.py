@@ -100,7 +100,7 @@ def _failure(facts: Facts, search: bool) -> Report:
         case=dict(zip(facts.names, copy.deepcopy(shown.case))),
         expected=shown.expected.error or shown.expected.result,
         got=shown.outcome.error or shown.outcome.result,
-        shown=_shown(facts, shown),
+        shown=_shown(facts, shown, shown is not _smallest(facts.wrong)),
         note=_note(shown.outcome),
         trace=_trace(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
         **cause,
@@ -198,12 +198,12 @@ def _signature_problem(spec: Exercise, function: Function) -> str:
     return f"the parameters are ({', '.join(found)}); the exercise needs ({', '.join(wanted)})"
 
 
-def _shown(facts: Facts, call: Call) -> Shown:
+def _shown(facts: Facts, call: Call, of_its_kind: bool) -> Shown:
     assert call.problem is not None
     texts = [f"{name} = {short(value)}" for name, value in zip(facts.names, call.case)]
     case, expected, got = ", ".join(texts), call.problem.expected, call.problem.got
     cut = any("…" in text or " beginning " in text or " array of shape " in text for text in (case, expected, got))
-    return Shown(case, expected, got, cut)
+    return Shown(case, expected, got, cut, of_its_kind)
 
 
 def _note(outcome: Outcome) -> str:

@@ -11,17 +11,23 @@ from typing import Any
 _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "failed": "✗ not right yet"}
 _COLOURS = {"passed": "#2e8b57", "not attempted": "#808080", "failed": "#c8553d"}
 CASE, EXPECTED, GOT = "smallest case", "expected", "got"
+OF_ITS_KIND = "smallest case of this kind"  # of those of which the first sentence is true
 LIKELY, SEEN, SAME = "a mistake with the same results", "what your results show", "same results as"
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A case and both results as short text; ``cut`` says that a text is shorter than what it shows."""
+    """A case and both results as short text.
+
+    ``cut`` says that a text is shorter than what it shows; ``of_its_kind`` that there is a smaller wrong case, which
+    fails in another way.
+    """
 
     case: str = ""
     expected: str = ""
     got: str = ""
     cut: bool = False
+    of_its_kind: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +71,7 @@ class Report:
         cause = f"{self.mistake}: {self.cause}" if self.mistake and self.cause else self.mistake
         whole = f"this is cut; write `r = check({self.exercise})`: `r.case`, `r.expected` and `r.got` are whole"
         parts = [
-            (CASE, self.shown.case),
+            (OF_ITS_KIND if self.shown.of_its_kind else CASE, self.shown.case),
             (EXPECTED, self.shown.expected),
             (GOT, self.shown.got),
             ("to see all", whole if self.shown.cut else ""),
@@ -102,7 +108,7 @@ def _value(label: str, text: str) -> str:
     safe = html.escape(text)
     if label == "traceback":
         return f"<pre style='margin:.2em 0;background:transparent;color:inherit'>{safe}</pre>"
-    if label in (CASE, EXPECTED, GOT):
+    if label in (CASE, OF_ITS_KIND, EXPECTED, GOT):
         return f"<code style='background:transparent;color:inherit'>{safe}</code>"
     return marked(text)
 

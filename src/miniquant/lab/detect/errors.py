@@ -13,6 +13,9 @@ from ..spec import Finding
 from ..verdict import Call, Facts, asked_errors, named, smallest
 from .seen import Seen, some
 
+VARYING = (
+    r"'[^']*'|(?:torch\.Size)?\([^()]*\)|(?:torch\.Size\()?\[[^\[\]]*\]\)?|-?\b\d+\b"  # from case to case, in a message
+)
 PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, what to do
     (
         r"NameError: name '(\w+)' is not defined",
@@ -225,24 +228,35 @@ def _what_came(facts: Facts, calls: Sequence[Call]) -> str:
 
 
 def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
-    """What the solution says about this bad input, if its words are few: ``; the solution says "too short" of it``."""
-    every = {call.number: _said(facts, call) for call in facts.calls if call.refusal}
-    kinds = {number: re.sub(r"'[^']*'|-?\b\d+\b", "…", text) for number, text in every.items()}
-    said = Counter(kinds[call.number] for call in calls)
-    if "" in said or not 1 <= len(said) <= 2 or len(set(kinds.values())) < 2:
-        return ""
-    words = []
-    for kind, n in said.items():
-        texts = {text for number, text in every.items() if kinds[number] == kind}
-        alike = list(kinds.values()).count(kind)
-        shown = texts.pop() if len(texts) == 1 else kind
-        words.append(f'"{shown}"{"" if n == alike else f" ({n} of {alike} such inputs)"}')
-    return f"; the solution refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
+    """What a right answer says about this bad input, if its words are few: ``; refuses them with "too short"``."""
+    for said in (_of_reference, _of_oracle):
+        every = {call.number: said(facts, call) for call in facts.calls if call.refusal}
+        kinds = {number: re.sub(VARYING, "…", text) for number, text in every.items()}
+        counts = Counter(kinds[call.number] for call in calls)
+        if "" in counts or not 1 <= len(counts) <= 2 or len(set(kinds.values())) < 2:
+            continue
+        words = []
+        for kind, n in counts.items():
+            texts = {text for number, text in every.items() if kinds[number] == kind}
+            alike = list(kinds.values()).count(kind)
+            shown = texts.pop() if len(texts) == 1 else kind
+            words.append(f'"{shown}"{"" if n == alike else f" ({n} of {alike} such inputs)"}')
+        who = "the solution" if said is _of_reference else "a right answer"
+        return f"; {who} refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
+    return ""
 
 
-def _said(facts: Facts, call: Call) -> str:
+def _of_reference(facts: Facts, call: Call) -> str:
     """The message of the solution on a case, if it is a short one of its own."""
-    error = outcomes_of(facts.spec, facts.spec.reference)[call.number].error
+    return _message(outcomes_of(facts.spec, facts.spec.reference)[call.number].error)
+
+
+def _of_oracle(facts: Facts, call: Call) -> str:
+    """The message of the oracle, which a report shows as what is expected."""
+    return _message(call.expected.error)
+
+
+def _message(error: BaseException | None) -> str:
     if error is None or not is_own(error) or isinstance(error, Finding):
         return ""
     message = str(error).split("\n")[0]

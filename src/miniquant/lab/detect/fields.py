@@ -17,6 +17,18 @@ LONGEST = 100_000  # bytes; longer results are left alone
 Unit = tuple[str, int, int, int]  # name, first byte, byte after the last, how many numbers
 
 
+def kind_of(name: str) -> str:
+    """The name of a field without the number or the name of its record.
+
+    >>> kind_of("the scale of row 3"), kind_of("descriptor of 'w': dims[1]"), kind_of("header.magic")
+    ('the scale of each row', 'descriptors: dims', 'header.magic')
+    """
+    name = re.sub(r"descriptor of ('[^']*'|\"[^\"]*\")", "descriptors", name)
+    name = re.sub(r"data of ('[^']*'|\"[^\"]*\"): .*", "the data", name)
+    name = re.sub(r"\[\d+\]", "", name)
+    return re.sub(r"\bof (\w+) \d+(, (\w+) \d+)?", lambda m: f"of each {m[3] or m[1]}", name)
+
+
 def of_fields(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
     """What is true of wrong bytes whose right ones have these fields."""
     if not isinstance(expected, bytes) or not isinstance(got, bytes) or expected == got or len(expected) > LONGEST:
@@ -29,6 +41,7 @@ def of_fields(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
     for unit in units:
         yield from _of_unit(expected, got, unit)
     yield from _of_inserted(expected, got, units)
+    yield from _of_first(expected, got, units)
     yield from _of_widths(expected, got, units)
     if len(expected) == len(got):
         yield from _of_order(expected, got, units)
@@ -46,6 +59,21 @@ def _units(fields: Fields, size: int) -> list[Unit]:
             units.append((name, a, min(b, size), 1))
     whole = all(one[2] == two[1] for one, two in pairwise(units))
     return units if units and whole and units[0][1] == 0 and units[-1][2] == size else []
+
+
+def _of_first(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
+    """The first field whose number is wrong; what follows it may be wrong, too, and of another length."""
+    at = next((i for i, (x, y) in enumerate(zip(expected, got)) if x != y), None)
+    first = next((unit for unit in units if at is not None and unit[1] <= at < unit[2]), None)
+    if first is None or first[3] > 1 or first[2] - first[1] > 8 or len(got) < first[2]:
+        return
+    name, a, b, _ = first
+    off = int.from_bytes(got[a:b], "little") - int.from_bytes(expected[a:b], "little")
+    way = "large" if off > 0 else "small"
+    text = f"the first field that is wrong is {kind_of(name)}: read there, its number is too {way}"
+    if abs(off) < 1000:
+        yield Seen("a wrong number", f"{text} by {abs(off)}", "Work this field by hand.", 22)
+    yield Seen("a wrong number", text, "Work this field by hand.", 23)
 
 
 def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compare import Fields, equal
 from ..verdict import Call, Facts
+from .fields import kind_of
 from .formulas import quantities_of
 from .numbers import of_numbers
 from .places import of_places
@@ -49,18 +50,6 @@ def _numbers(pieces: list[bytes]) -> Any:
     if {len(piece) for piece in pieces} <= {1, 2, 4, 8} and len({len(piece) for piece in pieces}) == 1:
         return [int.from_bytes(piece, "little") for piece in pieces]
     return b"".join(pieces)
-
-
-def kind_of(name: str) -> str:
-    """The name of a field without the number or the name of its record.
-
-    >>> kind_of("the scale of row 3"), kind_of("descriptor of 'w': dims[1]"), kind_of("header.magic")
-    ('the scale of each row', 'descriptors: dims', 'header.magic')
-    """
-    name = re.sub(r"descriptor of ('[^']*'|\"[^\"]*\")", "descriptors", name)
-    name = re.sub(r"data of ('[^']*'|\"[^\"]*\"): .*", "the data", name)
-    name = re.sub(r"\[\d+\]", "", name)
-    return re.sub(r"\bof (\w+) \d+(, (\w+) \d+)?", lambda m: f"of each {m[3] or m[1]}", name)
 
 
 def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[str, int]) -> Iterator[Seen]:

@@ -1,5 +1,7 @@
 """Two dicts of arrays, compared by name."""
 
+import math
+
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
@@ -70,7 +72,36 @@ def cases(random):
     ]
 
 
+def traits(expected, found):
+    """What is special about two dicts."""
+    shared = [name for name in expected if name in found]
+    shapes = [(tuple(expected[name].shape), tuple(found[name].shape)) for name in shared]
+    other = [(a, b) for a, b in shapes if a != b]
+    return {
+        "`found` lacks a name": any(name not in found for name in expected),
+        "`found` has a name that `expected` lacks": any(name not in expected for name in found),
+        "the names are in another order": list(expected) != list(found) and sorted(expected) == sorted(found),
+        "a tensor has two shapes": bool(other),
+        "a tensor has two shapes with as many axes": any(len(a) == len(b) for a, b in other),
+        "a tensor has two shapes with as many values": any(math.prod(a) == math.prod(b) for a, b in other),
+        "a tensor has two shapes of which one is stretched to the other": any(_stretches(a, b) for a, b in other),
+        "the first tensor has one shape, and another one has two": bool(other) and shapes[0][0] == shapes[0][1],
+        "an error is NaN": any(bool((np.asarray(found[name]) != np.asarray(found[name])).any()) for name in shared),
+        "there is no tensor": not expected and not found,
+        "there is more than one tensor": len(expected) > 1,
+    }
+
+
+def _stretches(a, b):
+    try:
+        np.broadcast_shapes(a, b)
+    except ValueError:
+        return False
+    return True
+
+
 EXERCISE = Exercise(
+    traits=traits,
     goal="Compare two dicts of arrays name by name, and refuse with a ValueError if a name or a shape differs.",
     reference=tensor_errors, oracle=oracle, cases=cases, minutes=8, difficulty="core", ordered=True,
     hints=(
