@@ -19,6 +19,7 @@ from .formulas import quantities_of
 from .seen import one_of
 
 LARGEST_UNION = 3  # so many properties are joined by "or"
+FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
 OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
 
@@ -97,7 +98,7 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     chosen = {call.number for call in wrong}
     found = []
     for name, true in _of_lesson(facts, among).items():
-        if chosen < true and len(true) < len(among) and len(chosen) >= MOSTLY * len(true):
+        if chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, MOSTLY * len(true)):
             found.append((len(true), name))
     if not found:
         return ""

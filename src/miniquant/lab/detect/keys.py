@@ -11,7 +11,7 @@ from ..verdict import Call, Facts
 from .formulas import scalar
 from .seen import VAGUE, Seen, most_common, one_of
 
-FEW = 6  # parts of a result
+FEW = 8  # parts of a result
 LISTED = 3  # wrong parts that are described
 
 OfPair = Callable[..., Iterator[Seen]]

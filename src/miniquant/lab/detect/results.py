@@ -148,10 +148,14 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     if len({g for g, _ in unique}) == 1 < len(unique) <= 6:
         listed = " or ".join(e for _, e in unique)
         return Seen(f"{unique[0][0]} too often", f"the answer is {unique[0][0]} where {listed} is right{never}", "", 20)
-    if len(unique) > 3:
+    if len(unique) > 8:
         return None
-    words = ", and ".join(f"the answer is {g} where {e} is right" for g, e in unique)
-    return Seen(" · ".join(f"{g} in place of {e}" for g, e in unique), words + never, "", 20)
+    rights: dict[str, list[str]] = {}
+    for g, e in unique:
+        rights.setdefault(g, []).append(e)
+    words = ", and ".join(f"the answer is {g} where {' or '.join(found)} is right" for g, found in rights.items())
+    title = " · ".join(f"{g} in place of {' or '.join(found)}" for g, found in rights.items())
+    return Seen(title, words + never, "", 20) if len(rights) <= 4 else None
 
 
 def _of_call(facts: Facts, call: Call) -> set[Seen]:

@@ -39,9 +39,9 @@ class Change:
 
     @contextmanager
     def made(self) -> Iterator[None]:
-        """While the block runs, the tree is changed."""
+        """While the block runs, the tree is changed; the new nodes get places in the text, as ``compile`` wants."""
         for place, node in self.edits:
-            place.put(node)
+            place.put(ast.fix_missing_locations(ast.copy_location(node, place.node)))
         try:
             yield
         finally:

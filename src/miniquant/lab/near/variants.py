@@ -237,10 +237,11 @@ def _of_function(function: Function, tree: ast.FunctionDef, say: Speaker, most: 
 
 
 def compiled(tree: ast.FunctionDef, function: Function) -> Function | None:
-    """The function as the tree has it now, with the names of its module."""
-    module = ast.fix_missing_locations(ast.Module([tree], []))
+    """The function as the tree has it now, with the names of its module; every node has a place in the text."""
     try:
-        code = compile(module, "a variant", "exec", __future__.annotations.compiler_flag, dont_inherit=True)
+        code = compile(
+            ast.Module([tree], []), "a variant", "exec", __future__.annotations.compiler_flag, dont_inherit=True
+        )
     except (SyntaxError, ValueError, TypeError):
         return None
     inner = next(part for part in code.co_consts if isinstance(part, types.CodeType) and part.co_name == tree.name)

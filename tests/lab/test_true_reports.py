@@ -1,0 +1,253 @@
+"""What a report says is true of the case that it shows, and of every way in which the results may have come about."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from test_detect import made, seen
+
+from miniquant.lab import Mistake, evaluate, find, guard
+from miniquant.lab.detect.fields import alignment
+from miniquant.lab.report import CASE, OF_ITS_KIND
+from miniquant.lessons.shared.observed import Number
+
+
+def pair(first, second):
+    """Two numbers: their sum and their product. -> (sum, product)"""
+    return first + second, first * second
+
+
+PAIR = made(pair, [(1, 2), (3, 5), (30, 41), (32, 47), (36, 43), (38, 49)])
+
+
+def labels(report):
+    return [label for label, _ in report.lines()]
+
+
+def test_the_case_shown_is_one_of_those_that_the_first_sentence_is_about():
+    def wrong(first, second):
+        return (first + second, -1 * first * second) if first >= 30 else (first + second + 7 * first, 0)
+
+    report = evaluate(PAIR, wrong)
+    assert "on 4 of the 6 wrong cases" in report.cause
+    assert report.case == {"first": 30, "second": 41}
+    assert labels(report)[0] == OF_ITS_KIND
+
+
+def test_the_smallest_case_is_called_so():
+    assert labels(evaluate(PAIR, lambda first, second: (first + second, -first * second)))[0] == CASE
+
+
+def test_a_mistake_about_code_that_the_student_did_not_write_is_not_said():
+    cause = "The values are those of `np.trunc(x)`."
+    mistake = Mistake("cut with a function", lambda first, second: (0, -first), cause=cause, cure="D.", see="E")
+    spec = made(pair, list(PAIR.cases(None)), mistakes=(mistake,))
+
+    def wrong(first, second):
+        return 0, -first
+
+    report = evaluate(spec, wrong)
+    assert report.perhaps == "cut with a function"
+    assert "cut with a function" not in repr(report)
+    assert "np.trunc" not in repr(report)
+
+
+def test_the_guard_is_off_in_tests_and_on_for_students(monkeypatch):
+    def faulty(facts):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("miniquant.lab.judging.diagnose", faulty)
+    assert not guard.ON
+    with pytest.raises(ZeroDivisionError):
+        evaluate(PAIR, lambda first, second: (0, 0))
+    monkeypatch.setattr(guard, "ON", True)
+    report = evaluate(PAIR, lambda first, second: (0, 0))
+    assert (report.status, report.cause) == ("failed", "")
+    assert report.shown.expected
+
+
+def test_the_guard_of_a_detector_is_the_same(monkeypatch):
+    def faulty(*arguments):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("miniquant.lab.detect.results.of_types", faulty)
+    with pytest.raises(ZeroDivisionError):
+        evaluate(PAIR, lambda first, second: (0, first))
+    monkeypatch.setattr(guard, "ON", True)
+    assert evaluate(PAIR, lambda first, second: (0, first)).status == "failed"
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "places"),
+    [
+        (b"abc", b"abXc", (2, 2)),
+        (b"a\0\0b", b"a\0\0\0b", (1, 3)),
+        (b"a\0\0b", b"a\0b", (1, 2)),
+        (b"abc", b"aXYc", None),
+        (b"abc", b"abd", None),
+    ],
+)
+def test_where_bytes_came_in_is_known_as_far_as_the_bytes_beside_them_differ(expected, got, places):
+    assert alignment(expected, got) == places
+
+
+def of_descriptor(body):
+    def descriptor_bytes(name, dims, dtype, offset):
+        encoded = name.encode()
+        return body(struct.pack("<H", len(encoded)) + encoded, dims, dtype, offset)
+
+    return repr(evaluate(find("descriptor_bytes"), descriptor_bytes, search=False))
+
+
+def test_bytes_between_two_fields_are_given_to_none_of_them():
+    text = of_descriptor(
+        lambda head, dims, dtype, offset: (
+            head + b"\0" + struct.pack(f"<B{len(dims)}I", len(dims), *dims) + struct.pack("<BQ", dtype, offset)
+        )
+    )
+    assert "Between the fields name and n_dims, 1 byte (00) is too many; the rest is right, on 11 of the 12" in text
+    assert "dtype must stand" not in text
+
+
+def test_padding_after_a_field_is_not_called_a_wider_field():
+    text = of_descriptor(
+        lambda head, dims, dtype, offset: (
+            head + struct.pack(f"<B{len(dims)}IB", len(dims), *dims, dtype) + bytes(3) + struct.pack("<Q", offset)
+        )
+    )
+    assert "four bytes between the dims and the offset" in text
+    assert "takes four bytes" not in text
+
+
+@pytest.mark.parametrize("given", [32, 32.0, np.float64(0.5), 10**20])
+def test_a_number_is_shown_as_it_was_returned_and_compared_by_its_value(given):
+    assert repr(Number(given)) == str(given)
+    assert Number(given) == given
+
+
+def test_a_missing_comma_of_a_tuple_is_not_shown_as_a_float():
+    right = find("parameter_shapes").reference
+
+    def parameter_shapes(config):
+        return {name: dims[0] if len(dims) == 1 else dims for name, dims in right(config).items()}
+
+    report = evaluate(find("parameter_shapes"), parameter_shapes, search=False)
+    assert "float" not in repr(report)
+    assert "a tuple of one needs a comma" in report.cause
+
+
+def whole(name, *arguments):
+    """The report of an exercise on the function with this body, as text."""
+    spec = find(name)
+    scope = {"np": np, "body": arguments[0]}
+    names = ", ".join(__import__("inspect").signature(spec.reference).parameters)
+    exec(f"def {name}({names}):\n    return body({names})", scope)
+    return repr(evaluate(spec, scope[name]))
+
+
+def test_digits_that_are_joined_are_described():
+    text = whole("join_nibbles", lambda low, high: int(f"{high & 15:b}" + f"{low & 15:b}", 2))
+    assert "the binary digits of the high nibble and then of" in text
+    assert "joined without leading zeros" in text
+    text = whole("get_bits", lambda number, start, count: int(bin(number)[2:][start : start + count] or "0", 2))
+    assert "`count` binary digits of `number`, counted from the left, after the first `start`" in text
+
+
+def test_numbers_made_of_decimal_bytes_are_described():
+    def png_size(data):
+        return tuple(int("".join(map(str, data[at : at + 4]))) for at in (16, 20))
+
+    def added(data):
+        return sum(data[16:20]), sum(data[20:24])
+
+    find_good = find("png_size").reference
+    text = whole("png_size", lambda data: png_size(data) if find_good(data) else None)
+    assert (
+        "the decimal digits of the right number's bytes, one byte after the other, in the order of big-endian" in text
+    )
+    text = whole("png_size", lambda data: added(data) if find_good(data) else None)
+    assert "the sum of the right number's bytes" in text
+
+
+def test_white_space_that_is_missing_is_described_by_where_it_was():
+    right = find("metadata_bytes").reference
+    text = whole("metadata_bytes", lambda metadata: right(metadata).decode().strip().encode())
+    assert "White space at both ends of the result is missing, and nothing else differs, on 3 of 21" in text
+
+
+def test_axes_that_are_exchanged_after_a_reshape_are_described():
+    def body(w, group_size):
+        out, n_in = w.shape
+        if n_in % group_size:
+            raise ValueError("no")
+        return w.reshape(n_in // group_size, out, group_size).transpose(1, 0, 2)
+
+    assert "with the lengths of axes 1, 0 and 2 of the right one, and then `transpose(1, 0, 2)`" in whole(
+        "group_reshape", body
+    )
+
+
+def test_values_that_are_multiplied_by_a_reciprocal_are_described():
+    right = find("quantize_per_tensor").reference
+
+    def body(w):
+        _, scale = right(w)
+        factor = np.float32(127) / np.abs(w).max() if scale else np.float32(0)
+        return np.rint(w * factor).clip(-127, 127).astype(np.int8), scale
+
+    assert "the weights times 127 / absmax or 1 / (the scale before it is rounded)" in whole(
+        "quantize_per_tensor", body
+    )
+
+
+def test_which_of_the_inputs_with_a_missed_answer_are_wrong_is_said():
+    def body(data, magic):
+        size = (magic.bit_length() + 7) // 8 or 1
+        orders = [order for order in ("little", "big") if data == magic.to_bytes(size, order)]
+        return orders[0] if orders else "neither"
+
+    assert (
+        "of the inputs tried for which 'little' or 'big' is right, exactly those where `magic` is less than 2**24"
+        in whole("byte_order", body)
+    )
+
+
+def test_a_result_that_depends_on_the_order_of_the_values_is_described():
+    gradients = find("gradients").reference
+
+    def body(weight, bias, hours, jars, learning_rate, steps):
+        for _ in range(steps):
+            for one in zip(hours, jars):
+                slopes = gradients(weight, bias, *np.array(one)[:, None])
+                weight, bias = weight - learning_rate * slopes[0], bias - learning_rate * slopes[1]
+        return weight, bias
+
+    assert "With the values in reversed order in `hours` and `jars`, the right result stays the same, and yours" in (
+        whole("gradient_descent", body)
+    )
+
+
+def test_which_bad_inputs_are_accepted_is_said():
+    errors = find("max_abs_error").reference
+
+    def tensor_errors(expected, found):
+        return {name: errors(expected[name].reshape(-1), found[name].reshape(-1)) for name in expected}
+
+    text = whole("tensor_errors", tensor_errors)
+    assert 'with "… is on one side only" (1 of 4 such inputs) or "… has two shapes: … and …"' in text
+
+
+def test_the_first_wrong_field_of_a_file_is_named_by_its_number():
+    def header(n_tensors, metadata_len):
+        return struct.pack("<4I", 0x474C4654, 1, n_tensors + 2, metadata_len) + b"more"
+
+    text = repr(evaluate(find("header_bytes"), header, search=False))
+    assert "the first field that is wrong is header.n_tensors: read there, its number is too large by 2" in text.lower()
+
+
+def test_a_property_of_one_wrong_call_is_said_only_if_it_is_a_simple_one():
+    numbers = made(lambda values: sum(values), [([n, n + 1],) for n in (4, 9, 3, 12)] + [([],), ([7, 7, 7],)])
+    assert "has duplicates" not in seen(numbers, lambda values: sum(values) + (values == [7, 7, 7]))
+    assert "`values` is empty" in seen(numbers, lambda values: sum(values) if values else 5)
