@@ -65,8 +65,10 @@ def _of_first(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
     """The first field whose number is wrong; what follows it may be wrong, too, and of another length."""
     at = next((i for i, (x, y) in enumerate(zip(expected, got)) if x != y), None)
     first = next((unit for unit in units if at is not None and unit[1] <= at < unit[2]), None)
-    if first is None or first[3] > 1 or first[2] - first[1] > 8 or len(got) < first[2]:
+    if first is None or first[3] > 1 or first[2] - first[1] > 8 or not first[2] <= len(got) != len(expected):
         return
+    if re.search("scale|value|data|block|line|name$", first[0]):
+        return  # its bytes are no whole number
     name, a, b, _ = first
     off = int.from_bytes(got[a:b], "little") - int.from_bytes(expected[a:b], "little")
     way = "large" if off > 0 else "small"
