@@ -293,6 +293,12 @@ def test_eight_bits_for_both_need_smoothing_where_outliers_are_planted(trained, 
     assert errors[1] > 3 * errors[0] and errors[2] < 1.5 * errors[0]
 
 
+def test_the_ends_of_the_strength_are_allowed_and_each_strength_gives_its_own_weights():
+    tokens = np.random.default_rng(0).integers(0, 64, (2, 16))
+    weights = [smoothquant(random_model(), tokens, strength).layers[0].attn.qkv.weight for strength in (0, 0.5, 1)]
+    assert not any(torch.allclose(a, b) for a, b in ((weights[0], weights[1]), (weights[1], weights[2])))
+
+
 @pytest.mark.parametrize("strength", [-0.1, 1.1, np.nan])
 def test_a_strength_beyond_the_ends_is_refused(strength):
     with pytest.raises(QuantizationError, match="from 0 to 1"):

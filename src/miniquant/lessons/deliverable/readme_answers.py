@@ -14,7 +14,7 @@ def readme_answers(torch_save, size, parts, costs):
 
     Line 1: torch_save in MB with one decimal, size in MB with two, their ratio with one. An MB is 1,000,000 bytes.
     Line 2: the largest part and its percent of the sum of all parts, with one decimal.
-    Line 3: each cost above 0, the largest first, in whole bytes with commas between thousands, joined by "; ".
+    Line 3: each cost above 0, the largest first, rounded to whole bytes, with commas between thousands, joined by "; ".
     """
     largest, percent = largest_part(parts)
     reasons = [(cost, reason) for reason, cost in costs.items() if cost > 0]
@@ -40,7 +40,7 @@ def oracle(torch_save, size, parts, costs):
     text += "2. The largest part is %s: %.1f %% of the file.\n" % (name, percent)  # noqa: UP031
     text += "3. It is not 8 times, because beyond 4 bits a weight there are: "
     for cost, reason in reversed(sorted((cost, reason) for reason, cost in costs.items() if cost > 0)):
-        text += reason + " " + format(int(cost), ",d") + " bytes; "
+        text += reason + " " + format(int(cost + 0.5), ",d") + " bytes; "
     return text.removesuffix("; ") + "."
 
 
@@ -59,6 +59,7 @@ def cases(random):
         (5_000_000, 700_000, {"b": 300_000, "a": 400_000}, {"scales": 12_000.0, "header": 900.0, "padding": 11_000.0}),
         (9_500_000, 2_396_000, {"u": 900_000, "v": 1_100_000, "w": 300_000}, {"scales": 70_000.0, "header": 3_000_000.0}),
         (5_000_000, 700_000, {"b": 350_000, "a": 350_000}, {"header": 40.0, "scales": 12_000.0}),
+        (5_000_000, 700_000, {"b": 700_000}, {"header": 40.25, "scales": 1_999.75}),
         (999_949, 994_999, {"only": 7}, {"b": 999.0, "a": 1_000_000.0, "c": 0, "d": 1_000.0, "e": 7.0}),
     ]
 
