@@ -1,4 +1,4 @@
-"""The labs on the bridge to Q4_1 and on K-quants: what they print is true, and their search takes any answer that holds."""
+"""The labs on the bridge to Q4_1 and on K-quants: what they print is true, and any search that holds is accepted."""
 
 from __future__ import annotations
 
