@@ -42,9 +42,24 @@ def cases(random):
     return [*made, *((random.integers(1, 500, 6).tolist(), alignment) for alignment in (32, 16, 128))]
 
 
+def traits(sizes, alignment):
+    """What is special about the sizes."""
+    before = sizes[:-1]  # the last size moves nothing
+    return {
+        "the alignment is not 32": alignment != 32,
+        "there are no tensors": not sizes,
+        "there is only one tensor": len(sizes) == 1,
+        "a size before the last is a multiple of the alignment": any(size % alignment == 0 for size in before),
+        "a size before the last is not a multiple of the alignment": any(size % alignment for size in before),
+        "a size before the last is larger than the alignment": any(size > alignment for size in before),
+        "a size is 0": 0 in sizes,
+        "the sizes are not in increasing order": sizes != sorted(sizes),
+    }
+
+
 EXERCISE = Exercise(
     goal="Give every tensor a place: one after another, each at a multiple of the alignment.",
-    reference=aligned_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="core",
+    reference=aligned_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="core", traits=traits,
     hints=(
         "Keep a position. Note it for the tensor, add the tensor's size, and move on to the next multiple of the alignment.",
         "`%` gives the rest of a division. In Python `-12 % 32` is 20 and `-32 % 32` is 0: how far it is to the next multiple.",

@@ -74,14 +74,34 @@ def cases(random):
         ("empty", ""),
         ("half", -0.5),
         ("ends", [-(2**31), 2**31 - 1]),
+        ("one number", [7]),
+        ("one token", ["x"]),
     ]
     drawn = random.integers(0, 2**31, 3).tolist()
     return [*made, ("count", 2**32 - 1), *((f"n{i}", n) for i, n in enumerate(drawn)), ("numbers", drawn)]
 
 
+def traits(key, value):
+    """The kind of a value, and what is special about it."""
+    array = isinstance(value, list)
+    texts = array and isinstance(value[0], str)
+    return {
+        "the value is a bool": isinstance(value, bool),
+        "the value is an int": isinstance(value, int) and not isinstance(value, bool),
+        "the value is a float": isinstance(value, float),
+        "the value is a str": isinstance(value, str),
+        "the value is a list of str": texts,
+        "the value is a list of int": array and not texts,
+        "an element is negative": array and not texts and min(value) < 0,
+        "the value is an empty text": value == "",
+        "a text has letters of more than one byte": not "".join([key, *([value] if isinstance(value, str) else value if texts else [])]).isascii(),
+        "the value is 2**31 or more": isinstance(value, int) and value >= 2**31,
+    }
+
+
 EXERCISE = Exercise(
     goal="Write one key with its value: the key as a string, the type as a u32, then the value in that type.",
-    reference=key_value, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=fields,
+    reference=key_value, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=fields, traits=traits,
     hints=(
         "Every pair begins in the same way, and then the value decides. In Python a bool is an int as well, so the order of your questions matters.",
         "`isinstance` asks for a type. `gguf_string` writes keys and texts, `struct.pack` everything else; `*value` hands it a whole list. The elements of an array have no types of their own.",

@@ -49,9 +49,24 @@ def cases(random):
     return [*made, *((f"blk.{i}.weight", (a, b), (0, 2, 8)[i % 3], c * 32) for i, (a, b, c) in enumerate(drawn))]
 
 
+def traits(name, shape, type_code, offset):
+    """What is special about a tensor."""
+    return {
+        "the tensor has no dims": not shape,
+        "the tensor has one dim": len(shape) == 1,
+        "the tensor has two dims": len(shape) == 2,
+        "the tensor has more than two dims": len(shape) > 2,
+        "the dims read differently in reverse order": shape != shape[::-1],
+        "the dims are in increasing order": len(shape) > 1 and list(shape) == sorted(shape),
+        "the name has letters of more than one byte": not name.isascii(),
+        "the offset does not fit four bytes": offset >= 2**32,
+        "the type is 0": type_code == 0,
+    }
+
+
 EXERCISE = Exercise(
     goal="Describe one tensor as GGUF does: its name, its dims with the width first, its type, its offset.",
-    reference=tensor_info, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
+    reference=tensor_info, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields, traits=traits,
     hints=(
         "Five fields, one after another. The dims are as many as n_dims says, and they begin with the last number of the shape.",
         "`gguf_string` writes the name. A slice with step -1 reverses a tuple. An f-string gives `struct.pack` a format with as many `Q` as there are dims, and a `*` hands it a whole tuple.",

@@ -82,6 +82,7 @@ def quantities(tensors):
         "the mean of the tensors' bits": sum(bits for _, bits in each) / len(each),
         "the bits of a weight as an integer": int(bits),
         "the number of bits of all tensors": 8 * n_bytes,
+        "the bits of a tensor on average": 8 * n_bytes / len(tensors),
     }
 
 
