@@ -60,7 +60,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         part = where(facts, calls, among) if len(calls) > 1 else ""
         if part:
             return replace(seen, text=_capital(f"{text}: {tried}, {_those(part)}."))
-        if not told or not whole:
+        if not whole:
             return replace(seen, text=_capital(f"{text}."))
     elif told:
         text = seen.text

@@ -34,7 +34,8 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    return np.asarray(x[np.isfinite(x.astype(float))])
+    with np.errstate(all="ignore"):  # a signalling NaN, as bytes read in the wrong place may be
+        return np.asarray(x[np.isfinite(x.astype(float))])
 
 
 def _of_any() -> Iterator[tuple[str, Test, float]]:
