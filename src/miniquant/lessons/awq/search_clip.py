@@ -12,8 +12,10 @@ def search_clip(w, hessian, ratios):
     """How much of a group's range to keep.
 
     w: (n,) float32, one group, not all 0; hessian: (n, n) float64; ratios: a list that begins with 1.0
-    ->   the ratio (the first one, of several) whose rounding moves the output least. For a ratio: scale =
-    float16(absmax × ratio / 7), integers w / scale rounded half to even and clipped to -7 … 7
+    ->   the ratio whose rounding has the smallest error; of several such ratios the first
+
+    For a ratio: scale = float16(absmax × ratio / 7), integers w / scale rounded half to even and clipped to -7 … 7.
+    The error of a change d, the weights that come back less w, is d @ hessian @ d.
     """
 
     def error(ratio):
@@ -45,7 +47,8 @@ def cases(random):
     """One weight far out with three Hessians, then random groups."""
     ends = np.array([8, 1.3, -0.6, 0.4, 0.9, -1.7, 0.2, 1.1], np.float32)  # one weight far out
     careless, careful = np.diag([1e-3, *[1.0] * 7]), np.diag([50.0, *[1.0] * 7])
-    cases = [(ends, careless, RATIOS), (ends, np.eye(8), RATIOS), (ends, careful, RATIOS)]
+    cases = [(ends, careless, RATIOS), (ends, np.eye(8), RATIOS), (ends, careful, RATIOS), (-ends, careful, RATIOS)]
+    cases.append((np.array([4, 0, 1], np.float32), np.diag([0.0, 1.0, 0.0]), RATIOS))  # all ratios are equally good
     for n in (8,) * 8 + (48,) * 4:
         x = random.normal(size=(60, n)) * random.choice([0.3, 1, 4], n) + random.normal(size=(60, 1))
         cases.append((random.standard_t(3, n).astype(np.float32), x.T @ x / 60, RATIOS))
@@ -54,38 +57,47 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Find how much of a group's range to keep, so that rounding it to four bits moves the output least.",
-    reference=search_clip, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9,
+    reference=search_clip, oracle=oracle, cases=cases, minutes=10, difficulty="core", tolerance=1e-9,
     hints=(
-        "For each ratio: the scale is float16(absmax × ratio / 7), the integers are clipped to -7 … 7, and the error is the quadratic form of the change with the hessian.",
-        "`@` twice gives the quadratic form. Measure the change against the weights as they were, clipped ones included. `min` with a `key` finds the first of the best.",
+        "Write a function of one ratio that gives the error, and try it on each. The weights that were cut off count with all that they lost.",
+        "`np.rint` and the method `clip` give the integers. The error of a change d is d times the Hessian times d: `@` twice. `min` takes a function as its `key`.",
     ),
     why="a single weight no longer decides how coarsely its whole group is rounded.",
     mistakes=(
-        Mistake("without the Hessian", edit("change @ hessian @ change", "change @ change"),
-            cause="All weights count the same, though some meet large activations and some hardly any.",
-            cure="Weigh the change with the Hessian: `change @ hessian @ change`.",
+        Mistake("the best ratio for the weights", edit("change @ hessian @ change", "change @ change"),
+            cause="This ratio moves the weights least, as if all activations were alike and moved independently.",
+            cure="Put the Hessian between the change and itself.",
             see="the best ratio for the weights, not for the output"),
-        Mistake("only the diagonal", edit("change @ hessian @ change", "change @ np.diag(np.diag(hessian)) @ change"),
-            cause="Errors of two columns that move together add up or cancel, and the diagonal knows nothing of it.",
+        Mistake("the best ratio for the diagonal", edit("change @ hessian @ change", "change @ np.diag(np.diag(hessian)) @ change"),
+            cause="This ratio is best if no two columns move together: only the diagonal of the Hessian counted.",
             cure="Use the whole Hessian.", see="right where the Hessian is diagonal"),
-        Mistake("measured against the clipped weights",
+        Mistake("as if clipping cost nothing",
             edit(".astype(np.float64) - w", ".astype(np.float64) - w.clip(-scale * 7, scale * 7)"),
-            cause="The change was measured from the clipped weights, so that clipping itself seems to cost nothing.",
+            cause="This ratio is best for the clipped weights. What was cut off is an error, too.",
             cure="Compare with the weights as they were.", see="a small ratio nearly always"),
-        Mistake("the integers not clipped", edit(".clip(-7, 7)", ""),
-            cause="An integer of 9 was allowed, and four bits hold -7 to 7 here.",
-            cure="Add `.clip(-7, 7)` after `np.rint`.", see="0.5 nearly always"),
+        Mistake("as if integers had no ends", edit(".clip(-7, 7)", ""),
+            cause="This ratio is best if integers beyond 7 are allowed, and then the smallest step wins.",
+            cure="Clip the integers to -7 … 7.", see="the smallest ratio nearly always"),
         Mistake("the worst", edit("min(ratios", "max(ratios"),
-            cause="The ratio with the largest error was returned.",
-            cure="Take the smallest error.", see="a ratio that nobody wants"),
-        Mistake("divided by 8", edit("np.float32(7)", "np.float32(8)"),
-            cause="The scale of 4 bits from -7 to 7 is absmax / 7; with 8 even ratio 1 clips.",
-            cure="Divide by 7.", see="a ratio one step too large, here and there"),
+            cause="This is the ratio with the largest error.",
+            cure="Take the smallest error.", see="the ratio that moves the output most"),
+        Mistake("steps of absmax / 8", edit("np.float32(7)", "np.float32(8)"),
+            cause="This ratio is best for steps of absmax × ratio / 8, with which even ratio 1 clips.",
+            cure="Divide by 7.", see="a ratio that is one too large, here and there"),
+        Mistake("the last of equally good ratios", edit("min(ratios, key=error)", "min(ratios[::-1], key=error)"),
+            cause="Where several ratios are equally good, the last of them was returned.",
+            cure="Keep the first of them: another one must be better, not as good.", see="right unless several ratios have the same error"),
+        Mistake("the range of the positive weights", edit("np.abs(w).max()", "w.max()"),
+            cause="The largest weight with its sign set the scale; the largest may be negative.",
+            cure="Take absolute values first.", see="right where the largest weight is positive"),
+        Mistake("the index of the ratio", edit("min(ratios, key=error)", "ratios.index(min(ratios, key=error))"),
+            cause="This is the position of the ratio in the list.",
+            cure="Return the ratio itself.", see="0, 1, 2 … where a ratio is expected"),
         Mistake("never clipped", edit("min(ratios, key=error)", "ratios[0]"),
-            cause="The whole range was kept without a search.",
+            cause="The first ratio was returned for every group.",
             cure="Compute the error for each ratio.", see="1.0 always"),
         Mistake("the error instead of the ratio", edit("min(ratios, key=error)", "min(map(error, ratios))"),
-            cause="The smallest error was returned, and the question is which ratio gives it.",
-            cure="Return the ratio: `min(ratios, key=error)`.", see="a number that is none of the ratios"),
+            cause="This is the smallest error, and the question is which ratio gives it.",
+            cure="Return the ratio.", see="a number that is none of the ratios"),
     ),
 )

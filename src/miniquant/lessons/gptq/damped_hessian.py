@@ -10,8 +10,8 @@ from ...lab import Exercise, Mistake, edit
 def damped_hessian(x, damping):
     """What GPTQ knows of the calibration text.
 
-    x: (tokens, in) float64; damping: a part, usually 0.01   ->   (in, in) float64: XᵀX / tokens, and on its diagonal
-    damping times the mean of that diagonal more
+    x: (tokens, in) float64; damping: a float, usually 0.01
+    ->   (in, in) float64: H = XᵀX / tokens, plus damping × mean(diagonal of H) on the diagonal
     """
     h = x.T @ x / len(x)
     return h + damping * np.diag(h).mean() * np.eye(len(h))
@@ -40,31 +40,31 @@ EXERCISE = Exercise(
     goal="Sum up the calibration text in one matrix, XᵀX / n, and add a part of its mean diagonal to the diagonal.",
     reference=damped_hessian, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-6,
     hints=(
-        "x has a row for each token, so its transpose times itself has a row and a column for each input channel.",
+        "x has a row for each token, so its transpose times itself has a row and a column for each input channel. Damping changes the diagonal alone.",
         "`@` multiplies matrices, `np.diag` gives the diagonal, and `np.eye` is a matrix that is 1 there and 0 elsewhere.",
     ),
-    why="everything that GPTQ knows of the text is in here; damping keeps it invertible and the corrections modest.",
+    why="everything that GPTQ knows of the text is in here; damping makes it invertible and the corrections modest.",
     mistakes=(
-        Mistake("not damped", edit(" + damping * np.diag(h).mean() * np.eye(len(h))", ""),
-            cause="Two channels that always move together make the matrix singular, and it cannot be inverted.",
-            cure="Add damping × the mean of the diagonal to the diagonal.", see="a diagonal that is too small"),
-        Mistake("damping as it stands", edit(" * np.diag(h).mean()", ""),
-            cause="0.01 is a lot for a layer with small activations and nothing for one with large ones.",
-            cure="Multiply it by the mean of the diagonal.", see="the diagonal wrong, everything else right"),
-        Mistake("damping everywhere", edit(" * np.eye(len(h))", ""),
-            cause="Every entry got larger, which ties all columns together and leaves a singular matrix singular.",
-            cure="Add to the diagonal alone: `np.eye`.", see="entries beside the diagonal too large"),
+        Mistake("no damping", edit(" + damping * np.diag(h).mean() * np.eye(len(h))", ""),
+            cause="Nothing was added to the diagonal. Two channels that always move together then make a matrix without an inverse.",
+            cure="Add damping × the mean of the diagonal to the diagonal.", see="a diagonal that is too small, everything else right"),
+        Mistake("damping not in proportion", edit(" * np.diag(h).mean()", ""),
+            cause="The damping itself was added. 0.01 is a lot for a layer with small activations and nothing for one with large ones.",
+            cure="Multiply it by the mean of the diagonal.", see="a diagonal that is off by the same number everywhere"),
+        Mistake("damping on every entry", edit(" * np.eye(len(h))", ""),
+            cause="Every entry is larger, not the diagonal alone. Two channels that are always equal stay equal, and the matrix has no inverse.",
+            cure="Add to the diagonal alone.", see="the diagonal right, all other entries too large"),
         Mistake("tokens by tokens", edit("x.T @ x", "x @ x.T").edit("/ len(x)", "/ x.shape[1]"),
-            cause="`x @ x.T` compares tokens with each other; GPTQ needs to know which channels move together.",
-            cure="Write `x.T @ x`.", see="another shape, with a row for each token"),
+            cause="This matrix compares tokens with each other; GPTQ needs to know which channels move together.",
+            cure="The transpose comes first.", see="a row for each token, unless there are as many tokens as channels"),
         Mistake("a sum instead of a mean", edit(" / len(x)", ""),
             cause="The matrix grows with the amount of text.",
-            cure="Divide by the number of tokens.", see="every entry too large by the same factor"),
+            cure="Divide by the number of tokens.", see="every entry too large by a factor, the number of tokens"),
         Mistake("divided by the channels", edit("len(x)", "x.shape[1]"),
-            cause="`x.shape[1]` is the number of channels.",
-            cure="Divide by the number of tokens, `len(x)`.", see="every entry wrong by the same factor"),
-        Mistake("damped by the trace", edit(".mean()", ".sum()"),
-            cause="The sum of the diagonal is larger than its mean by the number of channels.",
-            cure="Use the mean.", see="a diagonal that is too large"),
+            cause="The sums were divided by the number of channels.",
+            cure="Divide by the number of tokens.", see="right where there are as many tokens as channels"),
+        Mistake("damped by the sum", edit(".mean()", ".sum()"),
+            cause="The sum of the diagonal was used, which is the mean times the number of channels.",
+            cure="Use the mean.", see="a diagonal that is too large, everything else right"),
     ),
 )

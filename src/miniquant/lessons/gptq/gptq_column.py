@@ -6,16 +6,17 @@ from ...lab import Exercise, Mistake, edit, omit
 
 
 def gptq_column(w, j, rounded, u):
-    """Round one column, and let the columns after it make up for the error.
+    """Round one column, and let the columns after it make up for its change.
 
-    w: (out, in) float64; j: which column; rounded: (out,) what it becomes; u: (in, in) upper triangular
-    ->   a new (out, in): column j is rounded, and each column k after it has moved by -error / u[j, j] × u[j, k], with
-    error = what column j was, less what it became; the columns in front stay
+    w: (out, in) float64; j: which column; rounded: (out,) float64, its new values
+    u: (in, in) float64, the upper triangular factor of the inverse Hessian
+    ->   a new (out, in) float64: column j has its new values, the columns after it have made the best changes in every
+    row, and the columns before it are as they were
     """
     out = w.copy()
-    error = (w[:, j] - rounded) / u[j, j]
-    out[:, j + 1 :] -= np.outer(error, u[j, j + 1 :])
     out[:, j] = rounded
+    change = rounded - w[:, j]  # (out,)
+    out[:, j + 1 :] += np.outer(change, u[j, j + 1 :] / u[j, j])
     return out
 
 
@@ -46,46 +47,44 @@ EXERCISE = Exercise(
     goal="Put the rounded column in its place, and move the columns after it so that they make up for the error.",
     reference=gptq_column, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9,
     hints=(
-        "The error of the column is one number a row: the old column less the rounded one, divided by the diagonal number of u.",
-        "Every later column moves by minus that error times its own number in row j of u. `np.outer` makes the table of all products at once.",
+        "The change of the column is one number for each row: what it becomes less what it was. Row j of u says how far each later column moves for it.",
+        "`np.outer` makes the table of all products of two arrays: one row for each row of w, one column for each later column. `u[j, j + 1:]` is the part of row j after the diagonal.",
     ),
     why="that one line is GPTQ; everything else is bookkeeping.",
     mistakes=(
-        Mistake("the error not propagated", omit("out[:, j + 1 :]"),
-            cause="The columns after it did not move, because nothing was subtracted from them, or zeros were: that is rounding to nearest.",
-            cure="Take the error before you store the rounded column, and use the row `u[j, j + 1 :]`: below the diagonal u is 0.",
+        Mistake("the columns after it as they were", omit("out[:, j + 1 :]"),
+            cause="No later column moved. That is rounding to nearest.",
+            cure="Take the change from the column as it was, and use the part of row j after the diagonal: below the diagonal u is 0.",
             see="column j right, the columns after it unchanged"),
-        Mistake("the wrong sign", edit("-= np.outer", "+= np.outer"),
-            cause="The columns after it lean the same way as the error, and double it.",
-            cure="Subtract.", see="the columns after it moved by as much, the other way"),
+        Mistake("the other direction", edit("+= np.outer", "-= np.outer"),
+            cause="The later columns moved by the right amounts the wrong way, which adds to the error.",
+            cure="Mind the sign of the change: what the column becomes less what it was.", see="column j right, the columns after it moved the other way"),
         Mistake("column j moved as well", edit(
-                "    out[:, j + 1 :] -= np.outer(error, u[j, j + 1 :])\n    out[:, j] = rounded",
-                "    out[:, j] = rounded\n    out[:, j:] -= np.outer(error, u[j, j:])",
+                "np.outer(change, u[j, j + 1 :] / u[j, j])", "np.outer(change, u[j, j + 1 :] / u[j, j])\n    out[:, j] += change",
             ),
-            cause="The slice begins at j, so the column that had just been stored moved away from its grid again.",
-            cure="Begin at j + 1.", see="the columns after it right, and column j off by its own error"),
+            cause="Column j moved once more after it had its new values.",
+            cure="Begin with the column after j.", see="the columns after it right, column j off by its own change"),
         Mistake("not divided by the diagonal", edit(" / u[j, j]", ""),
-            cause="The row of u is a direction; how far to go along it, error / u[j, j] says.",
-            cure="Divide the error by `u[j, j]`.", see="the columns after it moved too far or not far enough"),
+            cause="The later columns moved by change × u[j, k], as if u[j, j] were 1.",
+            cure="Divide by the diagonal entry of row j.", see="the moves too large or too small by a factor, u[j, j]"),
         Mistake("divided by the diagonal twice", edit("/ u[j, j]", "/ u[j, j] ** 2"),
-            cause="The inverse Hessian has u[j, j]² on its diagonal at first; the row of u needs u[j, j] once.",
-            cure="Divide by `u[j, j]`.", see="the columns after it moved too far or not far enough"),
+            cause="The moves are too small or too large by a factor of u[j, j].",
+            cure="Divide by the diagonal entry of row j once.", see="the moves off by a factor, 1 / u[j, j]"),
         Mistake("only the next column", edit(
-                "out[:, j + 1 :] -= np.outer(error, u[j, j + 1 :])",
-                "out[:, j + 1 : j + 2] -= np.outer(error, u[j, j + 1 : j + 2])",
+                "out[:, j + 1 :] += np.outer(change, u[j, j + 1 :] / u[j, j])",
+                "out[:, j + 1 : j + 2] += np.outer(change, u[j, j + 1 : j + 2] / u[j, j])",
             ),
-            cause="One neighbour alone had to make up for everything.",
+            cause="One column alone moved, and those after it stayed.",
             cure="Move all columns from j + 1 to the end.", see="the next column right, those after it unchanged"),
-        Mistake("column j never stored", omit("out[:, j] = rounded"),
-            cause="The others made up for an error that column j then does not make.",
-            cure="Write `out[:, j] = rounded`.", see="column j unchanged"),
-        Mistake("the error of each column's own diagonal",
-            edit(" / u[j, j]", "").edit("u[j, j + 1 :])", "u[j, j + 1 :] / np.diag(u)[j + 1 :])"),
-            cause="Every column was divided by its own diagonal, `u[k, k]`.",
-            cure="Divide by `u[j, j]`, the diagonal of the column that was rounded.",
-            see="the columns after it moved by other amounts"),
-        Mistake("one error for all rows", edit("np.outer(error,", "np.outer(np.full(len(w), error.mean()),"),
-            cause="The rows' errors were averaged; every row of w is a problem of its own.",
-            cure="Keep one error a row, and use `np.outer`.", see="every row moved by the same"),
+        Mistake("column j as it was", omit("out[:, j] = rounded"),
+            cause="The others made up for a change that column j then does not make.",
+            cure="Give column j its new values.", see="the columns after it right, column j unchanged"),
+        Mistake("each column's own diagonal", edit("/ u[j, j]", "/ np.diag(u)[j + 1 :]"),
+            cause="The move of column k was divided by u[k, k].",
+            cure="Divide by u[j, j], the diagonal entry of the column that was rounded.",
+            see="right where the diagonal of u has equal entries"),
+        Mistake("the mean change in all rows", edit("np.outer(change,", "np.outer(np.full(len(w), change.mean()),"),
+            cause="All rows moved by the same, for the mean change of the column; every row of w is a problem of its own.",
+            cure="Keep one change for each row.", see="every row moved by the same"),
     ),
 )
