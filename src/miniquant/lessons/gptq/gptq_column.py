@@ -48,7 +48,7 @@ EXERCISE = Exercise(
     reference=gptq_column, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9,
     hints=(
         "The change of the column is one number for each row: what it becomes less what it was. Row j of u says how far each later column moves for it.",
-        "`np.outer` makes the table of all products of two arrays: one row for each row of w, one column for each later column. `u[j, j + 1:]` is the part of row j after the diagonal.",
+        "`np.outer` makes the table of all products of two arrays: one row for each row of w, one column for each later column. A slice that begins at j + 1 is the part of row j after the diagonal.",
     ),
     why="that one line is GPTQ; everything else is bookkeeping.",
     mistakes=(
