@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...evaluate.block_search import block_errors, made_worse, plain_rounding
-from ...lab import Exercise, Mistake, body, edit
+from ...evaluate.block_search import block_errors, ggml_search, made_worse, plain_rounding, score_search, unseen_blocks
+from ...lab import Contest, Exercise, Mistake, body, edit
 from ...lab.compare import kind, short
 from ...lab.spec import Finding
 from .fit_scale_and_minimum import fit_scale_and_minimum
@@ -92,9 +92,20 @@ def cases(random):
 
 _BETTER = "np.where(better, s, scale), np.where(better, m, minimum)"
 
+def error_of(search):
+    """The rmse of a search on blocks that the lab does not show, in per cent of the weights' own root mean square."""
+    return score_search(search, unseen_blocks()["the model"]).rmse
+
+
+def rivals():
+    """The same of plain rounding and of ggml's search."""
+    return {"plain rounding": error_of(plain_rounding), "ggml's search": error_of(ggml_search)}
+
+
 EXERCISE = Exercise(
     goal="Write a search of your own: for each block a scale and a minimum that lose less than plain rounding.",
     reference=search_blocks, oracle=oracle, cases=cases, minutes=12, difficulty="stretch", observe=judged,
+    contest=Contest(what="error of 2000 unseen blocks of the model", unit="%", measure=error_of, rivals=rivals),
     hints=(
         "Plain rounding is the first try. With another scale some weights go to other integers; the best scale and minimum for those follow from your formula. Keep for each block the try that loses least.",
         "`fit_scale_and_minimum` fits a try, and `block_errors` measures it. `np.where(better, new, old)` chooses row by row if `better` has the shape (n, 1).",
