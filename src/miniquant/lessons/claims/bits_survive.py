@@ -68,7 +68,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether an array came back with the same type, the same shape and the same bits, NaN and -0.0 included.",
-    reference=bits_survive, oracle=oracle, cases=cases, minutes=8, difficulty="core",
+    reference=bits_survive, oracle=oracle, cases=cases, minutes=6, difficulty="core",
     hints=(
         "`==` compares values: NaN equals nothing, itself included, and -0.0 equals 0.0.",
         "Compare the two `dtype`s, the two `shape`s, and what `tobytes()` gives for each array.",

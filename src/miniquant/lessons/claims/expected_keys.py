@@ -46,7 +46,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Return how many keys an exported file must have, given what is known about the model.",
-    reference=expected_keys, oracle=oracle, cases=cases, minutes=10, difficulty="core",
+    reference=expected_keys, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
         "Two keys are in every file with metadata; five more are there if their field is not `None`.",
         "Return `int(quantized)` without metadata; otherwise 2 and one for each of `architecture`, `model_name`, `hidden_size`, `num_layers` and `vocab_size` that `is not None`.",

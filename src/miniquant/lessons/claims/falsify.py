@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -15,7 +15,18 @@ from hypothesis import strategies as st
 from ...models.export import ModelMetadata
 
 CASES = 100
+WRITTEN = "as written"
 Claim = Callable[..., bool]
+Strategy = st.SearchStrategy[Any]
+
+
+class Verdict(Enum):
+    """What an attack on a claim as its document wrote it says about the claim."""
+
+    SURVIVES = "survives as written"
+    FALSE_OF_DOCUMENTS = "false of the document's exporter"
+    CANNOT_HOLD = "cannot hold for a correct GGUF exporter"
+    OPEN = "falls, and no rule says why: the claim or the program is wrong"
 
 
 @dataclass(frozen=True)
@@ -38,10 +49,38 @@ class Attempt:
         return ", ".join(f"{name} = {shown(value)}" for name, value in (self.smallest or {}).items())
 
 
-def attack(claim: Claim, *strategies: st.SearchStrategy[Any], cases: int = CASES) -> Attempt:
-    """Call ``claim`` with ``cases`` drawn cases; anything but ``True``, an error included, falsifies it.
+def searching(cases: int, *phases: Phase) -> settings:
+    """Settings of hypothesis: the same cases each time, nothing remembered between runs, no limit of time."""
+    return settings(
+        max_examples=cases,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=list(phases),
+        suppress_health_check=list(HealthCheck),
+        verbosity=Verbosity.quiet,
+        report_multiple_bugs=False,
+        print_blob=False,
+    )
 
-    The same cases each time: nothing is remembered between runs, and no case has a time limit.
+
+def draws(strategy: Strategy, count: int = CASES) -> list[Any]:
+    """Up to ``count`` values that a strategy draws, the same each time; a strategy with few values gives fewer.
+
+    >>> sorted(draws(st.sampled_from("ab")))
+    ['a', 'b']
+    """
+    found: list[Any] = []
+
+    def keep(value: Any) -> None:
+        found.append(value)
+
+    searching(count, Phase.generate)(given(strategy)(keep))()
+    return found
+
+
+def attack(claim: Claim, *strategies: Strategy, cases: int = CASES) -> Attempt:
+    """Call ``claim`` with ``cases`` drawn cases; anything but ``True``, an error included, falsifies it.
 
     >>> attack(lambda n: n < 10, st.integers(0, 99)).smallest
     {'n': 10}
@@ -58,40 +97,41 @@ def attack(claim: Claim, *strategies: st.SearchStrategy[Any], cases: int = CASES
         nonlocal tried, smallest, reason
         tried += smallest is None  # what comes after the first failure makes it smaller, and is no new case
         kept.append(_copied(drawn))
-        try:
-            answer = claim(*drawn)
-        except Exception as error:
-            smallest, reason = dict(zip(names, drawn)), f"raises {type(error).__name__}"
-            raise
-        if _is_bool(answer):
-            if answer:
-                return
-            smallest, reason = dict(zip(names, drawn)), "the claim does not hold"
-        else:
-            smallest, reason = dict(zip(names, drawn)), f"the claim is neither True nor False, but {answer!r}"
-        raise AssertionError(reason)
+        if problem := _problem(claim, drawn):
+            smallest, reason = dict(zip(names, drawn)), problem
+            raise AssertionError(problem)
 
-    search = settings(
-        max_examples=cases,
-        deadline=None,
-        derandomize=True,
-        database=None,
-        phases=[Phase.generate, Phase.shrink],
-        suppress_health_check=list(HealthCheck),
-        verbosity=Verbosity.quiet,
-        report_multiple_bugs=False,
-        print_blob=False,
-    )
     try:
-        search(given(st.tuples(*strategies))(one_case))()
+        searching(cases, Phase.generate, Phase.shrink)(given(st.tuples(*strategies))(one_case))()
     except Exception:  # the last failing call was that with the smallest case
         if smallest is None:
             raise
     return Attempt(tried, smallest, reason, () if smallest else tuple(kept))
 
 
-def _is_bool(answer: Any) -> bool:
-    return isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool")
+def attack_each(claim: Claim, cases: Iterable[tuple[Any, ...]]) -> Attempt:
+    """Call ``claim`` with each of these cases, in order; the first that is not ``True`` falsifies it.
+
+    >>> attack_each(lambda n: n < 10, [(n,) for n in range(12)])
+    Attempt(cases=11, smallest={'n': 10}, reason='the claim does not hold')
+    """
+    names, tried = list(inspect.signature(claim).parameters), []
+    for case in cases:
+        tried.append(case)
+        if problem := _problem(claim, _copied(case)):
+            return Attempt(len(tried), dict(zip(names, case)), problem)
+    return Attempt(len(tried), drawn=tuple(tried))
+
+
+def _problem(claim: Claim, case: tuple[Any, ...]) -> str:
+    """What a case shows against a claim; empty if it shows nothing."""
+    try:
+        answer = claim(*case)
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+    if isinstance(answer, bool) or type(answer).__name__ in ("bool_", "bool"):
+        return "" if answer else "the claim does not hold"
+    return f"the claim is neither True nor False, but {answer!r}"
 
 
 def _copied(case: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -100,18 +140,6 @@ def _copied(case: tuple[Any, ...]) -> tuple[Any, ...]:
         return copy.deepcopy(case)
     except Exception:
         return case
-
-
-def survives(claim: Claim, cases: Sequence[tuple[Any, ...]]) -> bool:
-    """Whether a claim answers ``True`` for every case; nothing is drawn, which takes most of the time.
-
-    >>> survives(lambda n: n < 10, [(3,), (4,)]), survives(lambda n: n < 10, [(3,), (11,)])
-    (True, False)
-    """
-    try:
-        return all(_is_bool(answer) and answer for answer in (claim(*_copied(case)) for case in cases))
-    except Exception:
-        return False
 
 
 def shown(value: Any) -> str:
@@ -126,71 +154,128 @@ def shown(value: Any) -> str:
     return value.name if isinstance(value, Enum) else repr(value)
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What happened to one form of a claim. ``documents`` is there for the form of the document alone."""
+
+    form: str
+    text: str
+    ours: Attempt
+    documents: Attempt | None = None
+    rule: str = ""  # of GGUF, which the form breaks
+
+    @property
+    def verdicts(self) -> list[Verdict]:
+        """What the attempts say. A fall of our exporter counts against the claim only if a rule of GGUF asks for it."""
+        found = []
+        if self.documents and not self.documents.survived:
+            found.append(Verdict.FALSE_OF_DOCUMENTS)
+        if not self.ours.survived:
+            found.append(Verdict.CANNOT_HOLD if self.rule else Verdict.OPEN)
+        return found or [Verdict.SURVIVES]
+
+
 @dataclass
 class Board:
     """What was attacked, in order; ``cases`` for each attempt.
 
-    ``under_test`` is handed to every claim as its first argument: the pipeline that the claims are about.
+    ``ours`` and ``documents`` are pipelines, which a claim gets as its first argument: an exporter of correct GGUF
+    files, and the one that the document describes. A claim as the document wrote it is attacked with both.
     """
 
-    under_test: Any
+    ours: Any
+    documents: Any
     cases: int = CASES
-    attempts: dict[str, list[tuple[str, str, Attempt]]] = field(default_factory=dict)
-    claims: dict[str, tuple[Claim, tuple[st.SearchStrategy[Any], ...]]] = field(default_factory=dict)
+    entries: dict[str, list[Entry]] = field(default_factory=dict)
+    claims: dict[str, tuple[Claim, tuple[Strategy, ...], Sequence[Any]]] = field(default_factory=dict)
 
     def attack(
-        self, number: str, text: str, claim: Claim, *strategies: st.SearchStrategy[Any], form: str = "as written"
+        self,
+        number: str,
+        text: str,
+        claim: Claim,
+        *strategies: Strategy,
+        form: str = WRITTEN,
+        rule: str = "",
+        every: Sequence[Any] = (),
     ) -> None:
-        """Attack a claim in one ``form`` ("as written", "corrected", …), remember what happened, and print it.
+        """Attack a claim in one ``form`` ("as written", "as corrected", …), remember what happened, and print it.
 
-        The last form of a claim is the one that ``hunt`` uses.
+        ``rule`` is the rule of GGUF that makes a correct exporter break the claim; ``every`` lists the cases where
+        none are drawn. The last form of a claim is the one that ``hunt`` uses.
         """
-        attempt = attack(claim, st.just(self.under_test), *strategies, cases=self.cases)
-        earlier = [entry for entry in self.attempts.get(number, []) if entry[0] != form]  # a cell may be run twice
-        self.attempts[number] = [*earlier, (form, text, attempt)]
-        self.claims[number] = (claim, strategies)
-        if attempt.survived:
-            print(f"{number} {form}: survived {attempt.cases} cases")
-        else:
-            print(f"{number} {form}: FALSIFIED, {attempt.reason}\n  smallest case: {_without_first(attempt).case}")
+        self.claims[number] = (claim, strategies, every)
+        documents = self._attempt(number, self.documents) if form == WRITTEN else None
+        entry = Entry(form, text, self._attempt(number, self.ours), documents, rule)
+        earlier = [other for other in self.entries.get(number, []) if other.form != form]  # a cell may be run twice
+        self.entries[number] = [*earlier, entry]
+        print(f"{number} {_told(entry)}")
 
     def hunt(self, flawed: Any, *numbers: str) -> dict[str, Attempt]:
         """Attack these claims, or all, with ``flawed`` in place of the pipeline: number -> what happened."""
         return {number: self._hunt(flawed, number) for number in numbers or sorted(self.claims)}
 
+    def _attempt(self, number: str, pipeline: Any) -> Attempt:
+        claim, strategies, every = self.claims[number]
+        if every:
+            return _without_first(attack_each(claim, [(pipeline, case) for case in every]))
+        return _without_first(attack(claim, st.just(pipeline), *strategies, cases=self.cases))
+
     def _hunt(self, flawed: Any, number: str) -> Attempt:
         """The cases that the claim's own attack drew; if one falsifies it, a new attack finds the smallest."""
-        claim, strategies = self.claims[number]
-        *_, (_, _, own) = self.attempts[number]
-        if own.drawn and survives(lambda *case: claim(flawed, *case), [case[1:] for case in own.drawn]):
+        claim, _, every = self.claims[number]
+        own = self.entries[number][-1].ours
+        if own.drawn and not every and attack_each(claim, [(flawed, *case[1:]) for case in own.drawn]).survived:
             return Attempt(own.cases)
-        return _without_first(attack(claim, st.just(flawed), *strategies, cases=self.cases))
+        return self._attempt(number, flawed)
 
-    def rows(self) -> list[tuple[str, str, int, str]]:
-        """One row a claim: number, text of its last form, cases that this form was tried with, verdict."""
-        rows = []
-        for number, tried in sorted(self.attempts.items()):
-            *before, (form, text, last) = tried
-            fallen = [name for name, _, attempt in before if not attempt.survived]
-            verdict = f"survived {form}" if last.survived else f"FALSIFIED {form}"
-            if fallen:
-                verdict = f"falsified {' and '.join(fallen)}; {verdict}"
-            rows.append((number, text, last.cases, verdict))
+    def verdicts(self) -> dict[str, list[Verdict]]:
+        """For each claim that was attacked as written, in their order: the verdicts on it."""
+        written = {number: entry for number, tried in sorted(self.entries.items()) for entry in tried[:1]}
+        return {number: entry.verdicts for number, entry in written.items() if entry.form == WRITTEN}
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """One row a claim: number, text of its last form, verdict as written, cases of the last form, what it did."""
+        verdicts, rows = self.verdicts(), []
+        for number, tried in sorted(self.entries.items()):
+            written = "; ".join(verdict.value for verdict in verdicts.get(number, [])) or "not in the document"
+            last = tried[-1]
+            now = f"{'survives' if last.ours.survived else 'FALLS'} {last.form}"
+            rows.append((number, last.text, written, f"{last.ours.cases:,}", now))
         return rows
 
     def text(self) -> str:
         """The table for a terminal."""
-        rows = [("claim", "what it says", "cases", "verdict"), *((a, b, str(c), d) for a, b, c, d in self.rows())]
+        rows = [("claim", "what it says now", "verdict on the document's claim", "cases", "now"), *self.rows()]
         wide = [max(len(row[column]) for row in rows) for column in range(4)]
-        return "\n".join(f"{a:{wide[0]}}  {b:{wide[1]}}  {c:>{wide[2]}}  {d}" for a, b, c, d in rows)
+        return "\n".join(f"{a:{wide[0]}}  {b:{wide[1]}}  {c:{wide[2]}}  {d:>{wide[3]}}  {e}" for a, b, c, d, e in rows)
 
     def markdown(self) -> str:
         """The table for a README."""
-        rows = [f"| {a} | {b} | {c} | {d} |" for a, b, c, d in self.rows()]
-        return "\n".join(["| claim | what it says | cases tried | verdict |", "| --- | --- | --: | --- |", *rows])
+        head = ["| claim | what it says now | verdict on the document's claim | cases | now |", "| --- | --- | --- | --: | --- |"]
+        return "\n".join([*head, *(f"| {' | '.join(row)} |" for row in self.rows())])
+
+
+def _told(entry: Entry) -> str:
+    """What an attack prints."""
+    both = [("our exporter", entry.ours)]
+    if entry.documents:
+        both.insert(0, ("the document's exporter", entry.documents))
+    if all(attempt.survived for _, attempt in both):
+        return f"{entry.form}: survives {entry.ours.cases:,} cases{' with either exporter' if entry.documents else ''}"
+    lines = [f"{entry.form}"]
+    for name, attempt in both:
+        if attempt.survived:
+            lines.append(f"  {name}: survives {attempt.cases:,} cases")
+        else:
+            lines += [f"  {name}: FALLS, {attempt.reason}", f"    smallest case: {attempt.case}"]
+    if entry.documents:
+        lines += [f"  verdict: {verdict.value}" for verdict in entry.verdicts]
+        lines += [f"    because {entry.rule}"] if Verdict.CANNOT_HOLD in entry.verdicts else []
+    return "\n".join(lines)
 
 
 def _without_first(attempt: Attempt) -> Attempt:
-    """Without the pipeline under test, which stands before every case."""
+    """Without the pipeline in the smallest case, where it stands first."""
     case = attempt.smallest
     return attempt if case is None else Attempt(attempt.cases, dict(list(case.items())[1:]), attempt.reason)

@@ -31,7 +31,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Say whether the bytes of a file begin with the magic `GGUF` and version 3 as a little-endian u32.",
-    reference=magic_and_version, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up",
+    reference=magic_and_version, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up",
     hints=(
         "A predicate returns `True` or `False`, for bad files too: a file of two bytes is no reason to raise an error.",
         "Compare `data[:4]` with the magic and `data[4:8]` with version 3 as four bytes; a slice never raises.",

@@ -1,0 +1,149 @@
+"""A strategy of hypothesis: the models with which the claims are attacked."""
+
+from hypothesis import strategies as st
+from hypothesis.errors import HypothesisException
+
+from ...lab import Exercise, Mistake, edit
+from ...lab.compare import kind
+from ...lab.spec import Finding
+from .falsify import draws
+
+DRAWS, OFTEN = 100, 10
+EMPTY = "a model without tensors"
+
+
+def model_shapes(names):
+    """A strategy that draws the shapes of a model's tensors.
+
+    names: list of str, at least five   ->   a strategy; each draw is a dict, name -> shape, of at most five names
+    A shape is a tuple of ints, (n,) for a vector or (rows, n) for a matrix: rows from 1 to 8, n from 1 to 300.
+
+    A hundred draws have each of these at least ten times: two names or more that are not sorted; a vector; a matrix of
+    two rows or more whose n is a multiple of 32; a matrix whose n is not. An empty dict is there at least once.
+    """
+    n = st.sampled_from([32, 64, 96]) | st.integers(1, 300)
+    shapes = st.tuples(n) | st.tuples(st.integers(1, 8), n)
+    return st.dictionaries(st.sampled_from(names), shapes, max_size=5)
+
+
+def features(drawn):
+    """What a draw has of that which the planted bugs need."""
+    names, shapes = list(drawn), list(drawn.values())
+    return {
+        EMPTY: not drawn,
+        "two names or more": len(drawn) > 1,
+        "two names or more that are not sorted": names != sorted(names),
+        "a vector": any(len(shape) == 1 for shape in shapes),
+        "a matrix of two rows or more of whole blocks": any(len(s) == 2 and s[0] > 1 and s[1] % 32 == 0 for s in shapes),
+        "a matrix whose rows are not whole blocks": any(len(s) == 2 and s[1] % 32 for s in shapes),
+    }
+
+
+def problem_of(drawn, names):
+    """What makes a draw no valid input; empty if it is one."""
+    if not isinstance(drawn, dict):
+        return "a draw must be a dict, name -> shape"
+    if len(drawn) > 5:
+        return "a draw has more than five names"
+    if unknown := [name for name in drawn if name not in names]:
+        return f"a draw has a name that is not in `names`: {unknown[0]!r}"
+    for shape in drawn.values():
+        if not isinstance(shape, tuple):
+            return "a shape must be a tuple"
+        if len(shape) not in (1, 2):
+            return "a shape has one dim or two"
+        if not all(type(dim) is int for dim in shape):
+            return "the dims of a shape must be ints"
+        if not 1 <= shape[-1] <= 300:
+            return "n must be from 1 to 300"
+        if not 1 <= shape[0] <= 8 and len(shape) == 2:
+            return "the number of rows must be from 1 to 8"
+    return ""
+
+
+def judged(function, case):
+    """What a hundred draws reach; each of them must be valid. A ``Finding`` says what is wrong with one."""
+    strategy = function(*case)
+    if isinstance(strategy, type) or not isinstance(strategy, st.SearchStrategy):
+        raise Finding("a strategy is asked for, and your function returned something else", f"{kind(strategy)}: {strategy!r}"[:200])
+    try:
+        drawn = draws(strategy, DRAWS)
+    except HypothesisException as error:
+        raise Finding("hypothesis cannot draw from this strategy", f"{type(error).__name__}: {error}"[:200]) from None
+    for each in drawn:
+        if problem := problem_of(each, case[0]):
+            raise Finding(f"not every draw is a valid model: {problem}", repr(each)[:200])
+    counts = {name: sum(features(each)[name] for each in drawn) for name in features({})}
+    wanted = {name: 1 if name == EMPTY else OFTEN for name in counts}
+    least = {name: f"in at least {n} of {DRAWS} draws" for name, n in wanted.items()}
+    return {name: least[name] if n >= wanted[name] else f"in {n} of {DRAWS} draws" for name, n in counts.items()}
+
+
+@st.composite
+def oracle_draw(draw, names):
+    """One model after another, name by name."""
+    model = {}
+    for name in draw(st.permutations(names))[: draw(st.integers(0, 5))]:
+        n = 32 * draw(st.integers(1, 9)) if draw(st.booleans()) else draw(st.integers(1, 300))
+        model[name] = (draw(st.integers(1, 8)), n) if draw(st.booleans()) else (n,)
+    return model
+
+
+def oracle(names):
+    """The same kinds of models, drawn by a function."""
+    return oracle_draw(names)
+
+
+def cases(random):
+    """Five names, those of a real model, and random ones."""
+    drawn = ["".join(chr(c) for c in random.integers(97, 123, 6)) for _ in range(9)]
+    return [(["c", "a", "e", "b", "d"],), (["output", "blk.2.w", "blk.10.w", "blk.1.b", "caf\u00e9", "Z"],), (drawn,)]
+
+
+EXERCISE = Exercise(
+    goal="Write the strategy that draws the models of all attacks: every draw valid, and the awkward models often enough.",
+    reference=model_shapes, oracle=oracle, cases=cases, minutes=10, difficulty="core", observe=judged,
+    hints=(
+        "Begin with one number, build a shape out of numbers, and a model out of shapes. Where a kind is rare, give hypothesis a second strategy that draws only that kind.",
+        "`st.dictionaries` takes a strategy for the keys, one for the values, and `max_size`. With `|` you join the strategy of rare numbers and the one of all numbers.",
+    ),
+    why="an attack is as good as its cases: what your strategy never draws, no claim is tested with.",
+    mistakes=(
+        Mistake("whole blocks left to chance", edit("st.sampled_from([32, 64, 96]) | st.integers(1, 300)", "st.integers(1, 300)"),
+            cause="A hundred draws have too few matrices of two rows or more whose n is a multiple of 32: only one number in 32 is one.",
+            cure="Join a strategy that draws only multiples of 32 with the one of all numbers.",
+            see="too few draws with matrices of whole blocks"),
+        Mistake("whole blocks only", edit("st.sampled_from([32, 64, 96]) | st.integers(1, 300)", "st.integers(1, 9).map(lambda k: 32 * k)"),
+            cause="Every n that was drawn is a multiple of 32, so matrices of other rows are too rare.",
+            cure="Draw other numbers from 1 to 300 as well.", see="too few draws with matrices whose rows are not whole blocks"),
+        Mistake("no empty model", edit("max_size=5", "min_size=1, max_size=5"),
+            cause="No draw is empty, and a model without tensors is a valid model.",
+            cure="Let a model have 0 to 5 names.", see="too few draws with a model without tensors"),
+        Mistake("one tensor at most", edit("max_size=5", "max_size=1"),
+            cause="No draw has two names or more, so nothing about their order can be seen.",
+            cure="Let a model have up to five names.", see="too few draws with two names or more"),
+        Mistake("no vectors", edit("st.tuples(n) | ", ""),
+            cause="Vectors are too rare in the draws.",
+            cure="Join a strategy for shapes of one dim with the one for shapes of two.", see="too few draws with a vector"),
+        Mistake("no matrices", edit(" | st.tuples(st.integers(1, 8), n)", ""),
+            cause="Matrices are too rare in the draws.",
+            cure="Join a strategy for shapes of two dims with the one for shapes of one.",
+            see="too few draws with both kinds of matrices"),
+        Mistake("sorted names", edit("max_size=5)", "max_size=5).map(lambda d: dict(sorted(d.items())))"),
+            cause="The names of every draw are sorted, so an exporter that sorts nothing would pass.",
+            cure="Leave the names in the order in which they were drawn.",
+            see="too few draws with two names or more that are not sorted"),
+        Mistake("dims from 0", edit("st.integers(1, 300)", "st.integers(0, 300)"),
+            cause="A draw has a shape with n = 0, and n begins at 1 here.",
+            cure="Let the numbers begin at 1.", see="a draw that is not valid, with a 0 in it"),
+        Mistake("a draw in place of a strategy", edit("return st.", "return draws(st.").edit("max_size=5)", "max_size=5))[-1]"),
+            cause="Your function returns one model. hypothesis must draw a new one for every case, so it needs the strategy.",
+            cure="Return the strategy itself.", see="a dict where a strategy is expected"),
+        Mistake("lists for shapes", edit("st.tuples(n) | st.tuples(st.integers(1, 8), n)", "st.lists(n, min_size=1, max_size=1)"),
+            cause="A drawn shape is a list, and a shape is a tuple.",
+            cure="Build shapes with `st.tuples`.", see="a draw that is not valid, with a list in it"),
+        Mistake("any number of names", edit(", max_size=5", ""),
+            cause="A draw has more than five names.",
+            cure="Give the largest size of the dict.", see="a draw that is not valid, with more than five names"),
+    ),
+)

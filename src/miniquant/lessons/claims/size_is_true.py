@@ -1,0 +1,78 @@
+"""Whether a size that a model card states is that of the file."""
+
+from decimal import Decimal
+
+from ...lab import Exercise, Mistake, edit
+
+
+def size_is_true(said, n_bytes):
+    """Whether a stated size is that of a file, to the last digit that it states.
+
+    said: str, a number and "B", "kB", "MB" or "GB", such as "1.25 kB"; a kB is 1000 B, and so on   ->   True or False
+    n_bytes: int. It may be off by at most half of the last stated digit: 1.25 kB stands for 1245 to 1255 bytes.
+    """
+    number, unit = said.split()
+    factor = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit]
+    decimals = len(number.partition(".")[2])
+    half = factor * 10**-decimals / 2
+    return abs(float(number) * factor - n_bytes) <= half * 1.000001  # float arithmetic may miss the half by a hair
+
+
+def oracle(said, n_bytes):
+    """In decimal arithmetic, which is exact."""
+    number, unit = said.split(" ")
+    factor = Decimal(10) ** (3 * ["B", "kB", "MB", "GB"].index(unit))
+    digit = Decimal(10) ** Decimal(number).as_tuple().exponent
+    return abs(Decimal(number) * factor - n_bytes) * 2 <= digit * factor
+
+
+def cases(random):
+    """True sizes and lies of every unit, with two decimals, one and none, at both ends and just outside."""
+    made = [("768 B", 768), ("768 B", 769), ("768 B", 767), ("0 B", 0), ("0 B", 1), ("1.25 kB", 1250), ("1.25 kB", 1246)]
+    made += [("1.25 kB", 1254), ("1.25 kB", 1256), ("1.25 kB", 1244), ("1.25 kB", 1280), ("1.25 kB", 1200), ("1.25 MB", 1250)]
+    made += [("1.2 kB", 1238), ("1.2 kB", 1262), ("1 kB", 1400), ("1 kB", 1600), ("14.00 MB", 14_004_000)]
+    made += [("14.00 MB", 14_006_000), ("14.00 MB", 14_679_000), ("2.35 GB", 2_354_000_000), ("2.35 GB", 2_356_000_000)]
+    made += [("1 B", 1_234_567), ("1.23 B", 1_234_567), ("12.50 kB", 12_501)]
+    made += [("1.25 kB", 1245), ("1.25 kB", 1255), ("1 kB", 500), ("0.1 kB", 150), ("2.3 MB", 2_350_000)]
+    drawn = random.integers(1000, 999_990, 4).tolist()
+    return made + [(f"{n / 1000:.2f} kB", n + by) for n, by in zip(drawn, (0, 0, 30, -30))]
+
+
+EXERCISE = Exercise(
+    goal="Say whether a size such as `1.25 kB` on a model card is true of a file of so many bytes.",
+    reference=size_is_true, oracle=oracle, cases=cases, minutes=7, difficulty="core",
+    hints=(
+        "A card rounds, so equality is too strict. A number with two decimals may be off by less than one with none.",
+        "`said.split()` gives the number and the unit, and `number.partition(\".\")` gives what comes after the point: as many digits as there are decimals.",
+    ),
+    why="a card that only has a line with a size may say anything; now it must say the truth, as exactly as it claims to.",
+    mistakes=(
+        Mistake("an exact comparison", edit("<= half * 1.000001", "== 0"),
+            cause="The stated size is rounded, and here the file must have exactly that many bytes.",
+            cure="Allow half of the last stated digit.", see="`False` for a size that was rounded"),
+        Mistake("a kB of 1024", edit("1000,", "1024,").edit("1000**2", "1024**2").edit("1000**3", "1024**3"),
+            cause="With 1024 in place of 1000, true sizes are off by more than their last digit.",
+            cure="A kB is 1000 bytes here, an MB 1000 kB.", see="`False` for every true size in kB"),
+        Mistake("the unit is ignored", edit("factor = {", "factor = 1 or {"),
+            cause="The number was compared with the bytes as if every unit were B.",
+            cure="Multiply the number by its unit.", see="`False` for every true size in kB, MB or GB"),
+        Mistake("a whole digit", edit("10**-decimals / 2", "10**-decimals"),
+            cause="The size may be off by a whole last digit, and 1.25 kB would stand for 1240 bytes, too.",
+            cure="Allow half of the last digit.", see="`True` for 1256 bytes and `1.25 kB`"),
+        Mistake("always two decimals", edit('len(number.partition(".")[2])', "2"),
+            cause="Two decimals were assumed. `1.2 kB` claims less than `1.20 kB`, and `768 B` has none.",
+            cure="Count the digits after the point.", see="`False` for a true size with fewer decimals"),
+        Mistake("ten percent", edit("half * 1.000001", "0.1 * n_bytes"),
+            cause="Sizes within ten percent pass, and the number has more digits than that.",
+            cure="Derive the tolerance from the last stated digit.", see="`True` for 1280 bytes and `1.25 kB`"),
+        Mistake("too small a size only", edit("abs(float(number) * factor - n_bytes)", "n_bytes - float(number) * factor"),
+            cause="Only files that are larger than stated are refused.",
+            cure="Take the absolute value of the difference.", see="`True` for files that are smaller than stated"),
+        Mistake("too large a size only", edit("abs(float(number) * factor - n_bytes)", "float(number) * factor - n_bytes"),
+            cause="Only files that are smaller than stated are refused.",
+            cure="Take the absolute value of the difference.", see="`True` for files that are larger than stated"),
+        Mistake("the ends refused", edit("<= half * 1.000001", "< half * 0.999999"),
+            cause="A size that is off by exactly half of the last digit is refused, and the docstring allows it.",
+            cure="Compare with `<=`.", see="`False` for 1245 bytes and `1.25 kB`"),
+    ),
+)
