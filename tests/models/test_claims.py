@@ -300,14 +300,15 @@ def test_c012_any_other_extension_names_none(stem, extension):
 
 
 @hundred
-@given(tensors(max_size=5), names, st.integers(8, 200), quantizations)
-def test_c013_one_more_tensor_with_data_of_the_alignment_makes_the_file_larger(found, name, n, quantization):
+@given(tensors(max_size=5), names, st.just(0) | st.integers(1, 200), quantizations)
+def test_c013_one_more_tensor_makes_the_file_larger_even_an_empty_one(found, name, n, quantization):
+    """A descriptor with one dim takes at least 33 bytes, and the padding at most 31."""
     more = {**found, name + "!": np.ones(n, np.float32)}
     before, after = (len(export(ModelWeights(t), quantization)) for t in (found, more))
-    assert after >= before + 32
+    assert after >= before + 32 + (-(-4 * n // 32)) * 32
 
 
-def test_c013_as_written_is_false_because_alignment_can_absorb_a_descriptor():
+def test_c013_is_not_true_of_gguf_as_a_whole_because_a_larger_alignment_absorbs_a_descriptor():
     from miniquant.formats.gguf import write_gguf
 
     def size(found):

@@ -584,6 +584,9 @@ def test_35_the_order_of_sizes_holds_from_seventeen_with_padding(tmp_path):
         sizes = [len(write_gguf(tmp_path / "g", {"w": quantize(block, t)}, w=t)) for t in (Ggml.Q4_0, Ggml.Q8_0)]
         sizes.append(len(write_gguf(tmp_path / "g", {"w": np.zeros(n, np.float32)})))
         assert (sizes[0] < sizes[1] < sizes[2]) == holds(n, 32)
+    for kind in (Ggml.Q4_0, Ggml.Q8_0):  # and no correct file has such a row: it stays F32, so the sizes are equal
+        with pytest.raises(ValueError, match="multiple of"):
+            quant_shape_to_byte_shape((1, 33), kind)
 
 
 def test_36_an_empty_tensor_costs_nothing_where_the_alignment_exceeds_its_descriptor(tmp_path):

@@ -222,10 +222,15 @@ class Board:
         return _without_first(attack(claim, st.just(pipeline), *strategies, cases=self.cases))
 
     def _hunt(self, flawed: Any, number: str) -> Attempt:
-        """The cases that the claim's own attack drew; if one falsifies it, a new attack finds the smallest."""
+        """The cases that the claim's own attack drew; if one falsifies it, a new attack finds the smallest.
+
+        Of listed cases, the first ``cases``.
+        """
         claim, _, every = self.claims[number]
         own = self.entries[number][-1].ours
-        if own.drawn and not every and attack_each(claim, [(flawed, *case[1:]) for case in own.drawn]).survived:
+        if every:
+            return _without_first(attack_each(claim, [(flawed, case) for case in every[: self.cases]]))
+        if own.drawn and attack_each(claim, [(flawed, *case[1:]) for case in own.drawn]).survived:
             return Attempt(own.cases)
         return self._attempt(number, flawed)
 

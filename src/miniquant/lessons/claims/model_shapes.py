@@ -62,7 +62,7 @@ def problem_of(drawn, names):
 
 
 def judged(function, case):
-    """What a hundred draws reach; each of them must be valid. A ``Finding`` says what is wrong with one."""
+    """The first draw that is not valid, and how many of a hundred draws have each kind."""
     strategy = function(*case)
     if isinstance(strategy, type) or not isinstance(strategy, st.SearchStrategy):
         raise Finding("a strategy is asked for, and your function returned something else", f"{kind(strategy)}: {strategy!r}"[:200])
@@ -70,13 +70,18 @@ def judged(function, case):
         drawn = draws(strategy, DRAWS)
     except HypothesisException as error:
         raise Finding("hypothesis cannot draw from this strategy", f"{type(error).__name__}: {error}"[:200]) from None
-    for each in drawn:
-        if problem := problem_of(each, case[0]):
-            raise Finding(f"not every draw is a valid model: {problem}", repr(each)[:200])
-    counts = {name: sum(features(each)[name] for each in drawn) for name in features({})}
-    wanted = {name: 1 if name == EMPTY else OFTEN for name in counts}
-    least = {name: f"in at least {n} of {DRAWS} draws" for name, n in wanted.items()}
-    return {name: least[name] if n >= wanted[name] else f"in {n} of {DRAWS} draws" for name, n in counts.items()}
+    bad = next((f"{each!r}: {problem}" for each in drawn if (problem := problem_of(each, case[0]))), "")
+    kinds = list(features({}))
+    counts = {name: 0 if bad else sum(features(each)[name] for each in drawn) for name in kinds}
+    return {"a draw that is no valid model": bad or "none", **{name: _said(name, counts[name], bad) for name in kinds}}
+
+
+def _said(name, count, bad):
+    """How often a kind was drawn: no number where it is often enough."""
+    wanted = 1 if name == EMPTY else OFTEN
+    if bad:
+        return "not counted, since not every draw is valid"
+    return f"in at least {wanted} of {DRAWS} draws" if count >= wanted else f"in {count} of {DRAWS} draws"
 
 
 @st.composite

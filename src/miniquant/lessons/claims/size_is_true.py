@@ -9,13 +9,14 @@ def size_is_true(said, n_bytes):
     """Whether a stated size is that of a file, to the last digit that it states.
 
     said: str, a number and "B", "kB", "MB" or "GB", such as "1.25 kB"; a kB is 1000 B, and so on   ->   True or False
-    n_bytes: int. It may be off by at most half of the last stated digit: 1.25 kB stands for 1245 to 1255 bytes.
+    n_bytes: int. It may be off by half of the last stated digit: 1.25 kB stands for 1246 to 1254 bytes. What a number of
+    bytes exactly at such an end gives is not checked.
     """
     number, unit = said.split()
     factor = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit]
     decimals = len(number.partition(".")[2])
     half = factor * 10**-decimals / 2
-    return abs(float(number) * factor - n_bytes) <= half * 1.000001  # float arithmetic may miss the half by a hair
+    return abs(float(number) * factor - n_bytes) <= half
 
 
 def oracle(said, n_bytes):
@@ -33,7 +34,7 @@ def cases(random):
     made += [("1.2 kB", 1238), ("1.2 kB", 1262), ("1 kB", 1400), ("1 kB", 1600), ("14.00 MB", 14_004_000)]
     made += [("14.00 MB", 14_006_000), ("14.00 MB", 14_679_000), ("2.35 GB", 2_354_000_000), ("2.35 GB", 2_356_000_000)]
     made += [("1 B", 1_234_567), ("1.23 B", 1_234_567), ("12.50 kB", 12_501)]
-    made += [("1.25 kB", 1245), ("1.25 kB", 1255), ("1 kB", 500), ("0.1 kB", 150), ("2.3 MB", 2_350_000)]
+    made += [("1 kB", 501), ("0.1 kB", 149), ("2.3 MB", 2_349_000), ("0 B", 10)]
     drawn = random.integers(1000, 999_990, 4).tolist()
     return made + [(f"{n / 1000:.2f} kB", n + by) for n, by in zip(drawn, (0, 0, 30, -30))]
 
@@ -47,7 +48,7 @@ EXERCISE = Exercise(
     ),
     why="a card that only has a line with a size may say anything; now it must say the truth, as exactly as it claims to.",
     mistakes=(
-        Mistake("an exact comparison", edit("<= half * 1.000001", "== 0"),
+        Mistake("an exact comparison", edit("<= half", "== 0"),
             cause="The stated size is rounded, and here the file must have exactly that many bytes.",
             cure="Allow half of the last stated digit.", see="`False` for a size that was rounded"),
         Mistake("a kB of 1024", edit("1000,", "1024,").edit("1000**2", "1024**2").edit("1000**3", "1024**3"),
@@ -62,7 +63,7 @@ EXERCISE = Exercise(
         Mistake("always two decimals", edit('len(number.partition(".")[2])', "2"),
             cause="Two decimals were assumed. `1.2 kB` claims less than `1.20 kB`, and `768 B` has none.",
             cure="Count the digits after the point.", see="`False` for a true size with fewer decimals"),
-        Mistake("ten percent", edit("half * 1.000001", "0.1 * n_bytes"),
+        Mistake("ten percent", edit("<= half", "<= 0.1 * n_bytes"),
             cause="Sizes within ten percent pass, and the number has more digits than that.",
             cure="Derive the tolerance from the last stated digit.", see="`True` for 1280 bytes and `1.25 kB`"),
         Mistake("too small a size only", edit("abs(float(number) * factor - n_bytes)", "n_bytes - float(number) * factor"),
@@ -71,8 +72,5 @@ EXERCISE = Exercise(
         Mistake("too large a size only", edit("abs(float(number) * factor - n_bytes)", "float(number) * factor - n_bytes"),
             cause="Only files that are smaller than stated are refused.",
             cure="Take the absolute value of the difference.", see="`True` for files that are larger than stated"),
-        Mistake("the ends refused", edit("<= half * 1.000001", "< half * 0.999999"),
-            cause="A size that is off by exactly half of the last digit is refused, and the docstring allows it.",
-            cure="Compare with `<=`.", see="`False` for 1245 bytes and `1.25 kB`"),
     ),
 )

@@ -98,7 +98,7 @@ def cases(random):
     wrong = [(DocumentsQ4(), w, Q4_0) for w in (ramp, drawn, sizes)]
     wrong += [(DocumentsQ4(), drawn, Q8_0), (DimsAsGiven(), drawn, F32), (DimsAsGiven(), ramp, Q4_0)]
     wrong += [(OneWrong(at, by), ramp, Q8_0) for at, by in ((0, 3), (31, -3), (12, 3))]
-    wrong += [(OneWrong(at, by), ramp, Q4_0) for at, by in ((1, 3), (30, -3), (12, 3))]
+    wrong += [(OneWrong(at, by), ramp, Q4_0) for at, by in ((1, 3), (30, -3), (12, 3), (17, 1))]
     wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(3), drawn, F32), (LosesSmallBlocks(), sizes, Q8_0)]
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
     return right + wrong
@@ -153,6 +153,9 @@ EXERCISE = Exercise(
         Mistake("the steps of Q4_0 everywhere", edit("(127 if quantization == Q8_0 else 8)", "8"),
             cause="Q8_0 has finer steps than Q4_0, so sixteen of its steps pass as one.",
             cure="Divide by 127 in Q8_0.", see="`True` for a wrong weight in Q8_0"),
+        Mistake("a seventh in Q4_0", edit("else 8)", "else 7)"),
+            cause="A step of ggml's Q4_0 is absmax / 8. The document's is absmax / 7, and files are read with ggml's.",
+            cure="Divide by 8 in Q4_0.", see="`True` for a weight that is a little more than one step off"),
         Mistake("an error in place of False", edit("except ValueError:\n        return False", "except KeyError:\n        return False"),
             cause="An error of the official reader comes through. A file that cannot be read falsifies the claim.",
             cure="Catch the `ValueError`, and return False.", see="a ValueError from the official reader"),
