@@ -16,10 +16,9 @@ def within_one_step(pipeline, w, quantization):
     """Whether every weight of a matrix comes back from an exported file within one step of its own block.
 
     pipeline: an exporter; w: (rows, n) finite float32, n a multiple of 32   ->   True or False
-    quantization: F32, Q8_0 or Q4_0. A block is 32 neighbours of a row. With absmax the largest of its 32 sizes, a step
-    is absmax / 127 in Q8_0 and absmax / 8 in Q4_0, and one percent more for the rounding of the scale. A float32 has no
-    steps: it comes back unchanged. The official reader decides what the file holds; False if its matrix has another
-    shape, or if it cannot read the file.
+    quantization: F32, Q8_0 or Q4_0. A block is 32 neighbours of a row, and absmax its largest size. A step is absmax / 127 in
+    Q8_0 and absmax / 8 in Q4_0, and one percent more, since scales are rounded. F32 has no steps: it comes back unchanged.
+    False, too, if the official reader finds another shape, or cannot read the file.
     """
     try:
         (tensor,) = official(pipeline.gguf(ModelWeights({"w": w}), quantization))[1]
