@@ -48,6 +48,7 @@ def rows_on_claims() -> dict[str, str]:
     """claim -> what the errata page says where it speaks of it."""
     text = re.sub(r"\s+", " ", (ROOT / "book/errata.md").read_text("utf-8"))
     rows = re.split(r"\* - \*\*\[L?\d+\]\{#row-l?\d+\}\*\* ", text)[1:]
+    rows = [row.partition("```")[0] for row in rows]  # the last row of a table ends it
     named = [(re.findall(r"C-0\d\d", row), row) for row in rows]
     return {found[0]: row for found, row in named if len(found) == 1}  # row 30 counts the claims
 
