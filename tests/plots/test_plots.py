@@ -255,3 +255,11 @@ def test_weights_on_the_number_line_go_to_their_levels_and_clip_at_the_ends(figu
 def test_rates_are_written_at_the_ends_of_their_bars(figures):
     found = texts(figures["throughput_bars"])
     assert {" 700", " 12,000", "MB/s", "encode", "copy"} <= set(found)
+
+
+@pytest.mark.parametrize("guess", [None, float("nan"), 500.0])
+def test_a_guess_of_a_rate_is_a_line_within_the_figure_and_no_guess_is_none(guess):
+    axes = plots.throughput_bars({"a": 100.0, "b": 90.0}, guess=guess).axes[0]
+    lines = [line.get_xdata()[0] for line in axes.lines]
+    assert lines == ([500.0] if guess == 500.0 else [])
+    assert axes.get_xlim()[1] > (500 if lines else 100)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
 from ..formats.gguf_lite.sizes import human
-from .style import COLOURS, HATCHES, MARKERS, WIDTH, described, picture
+from .style import COLOURS, HATCHES, MARKERS, WIDTH, described, mark_guess, picture
 
 if TYPE_CHECKING:
     from ..runtime.memory import Memory
@@ -53,10 +53,10 @@ def arena(spans: Mapping[str, tuple[int, int]], size: int, *, line: int = 64, ti
 
 
 @picture
-def memory(measured: Mapping[str, Memory], *, title: str = "") -> Figure:
+def memory(measured: Mapping[str, Memory], *, guess: Any = None, title: str = "") -> Figure:
     """The memory that a process holds after opening a model and after each token, for several ways to run it.
 
-    measured: way -> ``Memory``, all of one file
+    measured: way -> ``Memory``, all of one file; guess: how many times the file's size, a dotted line
     """
     fig, ax = plt.subplots(figsize=(WIDTH, 3.0))
     parts = []
@@ -69,6 +69,8 @@ def memory(measured: Mapping[str, Memory], *, title: str = "") -> Figure:
     ax.axhspan(0, size, color=COLOURS[7], alpha=0.45, hatch=HATCHES[2], zorder=0, label="the file")
     ax.set_xlabel("tokens generated (0: the model is open)")
     ax.set_ylabel("memory in MB")
+    if guess is not None:
+        mark_guess(ax, float(guess) * size)
     ax.set_ylim(0, None)
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))
     ax.grid(axis="y")

@@ -80,7 +80,7 @@ def _run(path: str, way: str, n: int) -> Memory:
 
 
 def _dequantize(model: Runtime) -> None:
-    """Put float32 in the place of every matrix: what most programs do when they load a quantized file."""
+    """Put float32 in the place of every matrix: what a program without products from blocks must do."""
     for name in model.file.tensors:
         model.replace_weight(name, model.file.tensor(name))
 

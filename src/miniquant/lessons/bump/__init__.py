@@ -7,4 +7,5 @@ EXERCISES = (
     "bump_order",
     "bump_seal",
     "q8_dot",
+    "q8_q8_dot",
 )

@@ -53,8 +53,8 @@ EXERCISE = Exercise(
     goal="Write the 128 bytes at the start of a bump file of model_type 2, as the table on this page lays them out.",
     reference=bump_header, oracle=oracle, cases=cases, minutes=7, difficulty="core", fields=fields,
     hints=(
-        "Eight letters, eight u32, three u64, the checksum as it is, 32 zeros: `<8s8I3Q32s32s`. The head's width is the embedding's, divided by the number of heads.",
-        "An aligned dim is a number of floats whose bytes are a multiple of 64, so a multiple of 16 floats. `//` rounds down; of a negative number it rounds away from zero. There is one for embed, one for the head's width, one for context.",
+        "Go down the table: each row is one value, in that order, and nothing is between them. Two values are not among the arguments: the width of a head, and the aligned dims.",
+        "`struct.pack` takes a count before a letter: `8s` is eight bytes of text, `3Q` three u64. An aligned dim is a number of floats whose bytes are a multiple of 64, so a multiple of 16 floats. `//` rounds down; of a negative number it rounds away from zero.",
     ),
     why="a runtime knows from these bytes how much to allocate before it has read anything else.",
     mistakes=(

@@ -38,9 +38,9 @@ EXERCISE = Exercise(
     reference=bump_offsets, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up",
     hints=(
         "Keep one number, where the next buffer begins. For each size: note it, add the size, round up to 64.",
-        "`-(-n // 64) * 64` rounds up and leaves a multiple of 64 alone.",
+        "`//` rounds down; of a negative number it rounds away from zero. So two minus signs round up, and a multiple of 64 stays as it is.",
     ),
-    why="this is a whole allocator: one number that moves forward, and nothing to give back.",
+    why="this is a whole allocator: one number that moves forward.",
     mistakes=(
         Mistake("not aligned", edit("-(-(at + size) // 64) * 64", "at + size"),
             cause="The buffers lie back to back, so most of them begin in the middle of a cache line.",

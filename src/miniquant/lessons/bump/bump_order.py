@@ -87,7 +87,7 @@ EXERCISE = Exercise(
         "First make the list of all names that the layout asks for, `blk.{i}.{part}` layer by layer between the two ends; then compare it with the tensors that are there, in both directions.",
         "`left = set(tensors) - set(wanted)` must be empty. What is wanted and not there becomes None if it is a bias of a layer, is left out if it is an optional end, and is a ValueError otherwise.",
     ),
-    why="the file has no names: a tensor is what stands at its place, and nothing may be missing or left over.",
+    why="the file has no names: its place says which tensor it is, so nothing may be missing or left over.",
     mistakes=(
         Mistake("the order of the GGUF file",
             edit("return [name if name in tensors else None for name in wanted]", "return list(tensors)"),

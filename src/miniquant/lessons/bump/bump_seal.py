@@ -52,8 +52,8 @@ EXERCISE = Exercise(
     goal="Put the SHA-256 of everything after the header into its place in the header.",
     reference=bump_seal, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", fields=fields,
     hints=(
-        "The hash covers `data[128:]`, and its 32 bytes are at 0x40.",
-        "`hashlib.sha256` and its method `digest` give the 32 bytes. Slices of `data` are what comes before and after them.",
+        "Two places matter: the byte from which on everything is hashed, and the byte where the 32 bytes of the hash go. The table of the header says both.",
+        "`digest` gives bytes, `hexdigest` gives letters. Bytes cannot be changed in place: join new bytes from pieces with `+`, and compare the length with that of `data`.",
     ),
     why="one changed bit in gigabytes of weights changes about half of these bits.",
     mistakes=(

@@ -51,7 +51,7 @@ EXERCISE = Exercise(
     reference=bump_types, oracle=oracle, cases=cases, minutes=5, difficulty="core", fields=fields,
     hints=(
         "Make a dict from ggml's numbers to bump's, by the two columns on this page.",
-        '`struct.pack("<I", len(kinds)) + bytes(CODES[kind] for kind in kinds)`; a KeyError is no ValueError, so look before.',
+        '`struct.pack` makes the count, and `bytes` of a list of small integers makes a byte of each. A dict raises KeyError for what is not in it, so ask with `in` first.',
     ),
     why="two formats may call the same blocks by different numbers, and only a table can tell.",
     mistakes=(
