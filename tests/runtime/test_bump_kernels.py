@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import gguf
 import numpy as np
 import pytest
@@ -139,3 +141,24 @@ def test_the_package_is_not_littered_with_compiled_code():
     import miniquant
 
     assert not list(__import__("pathlib").Path(miniquant.__file__).parent.rglob("*.nb[ic]"))
+
+
+@pytest.mark.parametrize(("threads", "rows"), [(4, 2), (1, 4096)])
+def test_a_small_matrix_and_a_single_thread_start_no_pool(threads, rows, monkeypatch):
+    monkeypatch.setattr(kernels, "THREADS", threads)
+    monkeypatch.setattr(kernels, "_pool", lambda: pytest.fail("a second thread was started"))
+    raw = np.zeros(rows * 1024, np.uint8)
+    out = np.ones(rows, np.float32)
+    matvec(raw, BumpType.FP32, np.zeros(256, np.float32), out)
+    assert not out.any()
+
+
+def test_threads_take_stretches_of_a_quarter_of_a_megabyte(monkeypatch):
+    rows, taken = 4096, []
+    raw, x = np.zeros(rows * 1024, np.uint8), np.zeros(256, np.float32)
+    record = lambda blocks, columns, out, start, end: taken.append((start, end))  # noqa: E731
+    monkeypatch.setattr(kernels, "_arranged", lambda *given: (record, raw, x))
+    monkeypatch.setattr(kernels, "THREADS", 2)
+    monkeypatch.setattr(kernels, "_pool", lambda: ThreadPoolExecutor(1))
+    matvec(raw, BumpType.FP32, x, np.zeros(rows, np.float32))
+    assert sorted(taken) == [(start, start + 256) for start in range(0, rows, 256)]
