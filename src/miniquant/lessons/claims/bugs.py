@@ -89,7 +89,8 @@ class MakesFoldersFirst(Exporter):
 class DocumentsExporter(DocumentsQ4):
     """The document's exporter of GGUF files, rebuilt from its text and its source.
 
-    Its keys, its Q4_0, every tensor quantized whatever its shape, dims as given, and "quantized" on every card.
+    Its keys, its Q4_0, every tensor quantized whatever its shape, dims as given, an alignment of 32, and "quantized" on
+    every card. Q8_0, the layout of the card and the formats other than GGUF are ours.
     """
 
     exporter = MakesFoldersFirst
