@@ -311,6 +311,9 @@ def test_a_damaged_file_is_the_same_each_time(valid):
 def test_the_figure_says_how_many_files_did_harm(valid):
     stages = {"naive": fuzz(read_naive_gguf, valid, 200), "hardened": fuzz(hardened, valid, 200)}
     assert "0 of 'hardened'" in hardening(stages).alt
+    guessed = [line.get_xdata()[0] for line in hardening(stages, guess=70).axes[0].get_lines()]
+    assert guessed == [70]
+    assert not hardening(stages).axes[0].get_lines()
 
 
 def test_nothing_outside_the_lab_imports_the_naive_reader():

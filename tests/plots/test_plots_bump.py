@@ -42,3 +42,10 @@ def test_the_lines_are_the_megabytes_after_each_token_and_differ_without_colour(
     assert [list(line.get_ydata()) for line in lines] == [[0, 3], [9, 10]]
     assert lines[0].get_linestyle() != lines[1].get_linestyle() and lines[0].get_marker() != lines[1].get_marker()
     assert "from blocks, at most 3.00 MB; dequantized first, at most 10.00 MB" in fig.alt
+
+
+@pytest.mark.parametrize("guess", [None, float("nan"), 4.0])
+def test_a_guess_in_sizes_of_the_file_is_a_line_and_no_guess_is_none(guess):
+    fig = plots_bump.memory({"from blocks": Memory(2_000_000, 10, [0, 3_000_000])}, guess=guess)
+    heights = [line.get_ydata()[0] for line in fig.axes[0].get_lines() if line.get_label() == "your guess"]
+    assert heights == ([8.0] if guess == 4.0 else [])
