@@ -8,4 +8,5 @@ EXERCISES = (
     "bump_seal",
     "q8_dot",
     "q8_q8_dot",
+    "decode_fast",
 )
