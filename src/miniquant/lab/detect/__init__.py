@@ -56,10 +56,10 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     tried = f"of the {kind.replace('cases', 'inputs')} tried"
     told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
     if len(calls) < len(wrong):
-        text = seen.text if told else f"{seen.text}, on {len(calls)} of the {every} wrong {kind}"
+        text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
         part = where(facts, calls, among) if len(calls) > 1 else ""
         if part:
-            return replace(seen, text=_capital(f"{text}: {tried}, {_those(part)}."))
+            return replace(seen, text=_capital(f"{text}: {tried}, on {_all_those(part)}."))
         if not whole:
             return replace(seen, text=_capital(f"{text}."))
     elif told:
@@ -89,6 +89,11 @@ def _those(place: str) -> str:
         if "everywhere" in place
         else f"exactly those {place}"
     )
+
+
+def _all_those(place: str) -> str:
+    """``all those where …``: it is so on these, and perhaps on others too."""
+    return place.replace("everywhere but", "all but those") if "everywhere" in place else f"all those {place}"
 
 
 def _capital(text: str) -> str:

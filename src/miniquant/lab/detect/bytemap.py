@@ -51,7 +51,7 @@ def _of_parts(pairs: Sequence[tuple[Any, Any]]) -> Seen | None:
         if found is None:
             return None
         texts.append(found.text)
-    return Seen("bytes in other places", "; ".join(texts), "", 13) if texts else None
+    return Seen("bytes lost or in other places", "; ".join(texts), "", 13) if texts else None
 
 
 def _of_integers(pairs: Sequence[tuple[int, int]], begin: str) -> Seen | None:

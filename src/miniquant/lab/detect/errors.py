@@ -42,7 +42,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     ),
     (
         r"struct.error: (.*)",
-        "`struct` refuses a number: {0}",
+        "`struct` refuses what it was given: {0}",
         "Compare the format letters with the numbers: `B` u8, `H` u16, `I` u32, `Q` u64.",
     ),
     (r"TypeError: can only concatenate (.*)", "`+` joins two things of one type only: {0}", "Convert one of them."),

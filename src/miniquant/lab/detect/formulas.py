@@ -129,12 +129,9 @@ def _of_the_right(e: float, g: float) -> Iterator[Seen]:
             yield Seen("a formula of the right one", f"the result is {words}", "", 19, weak=True, whole=True)
     if e == int(e) and g == int(g):
         for m in PADDED:
-            if g == -(-e // m) * m:
-                text = f"the result is the right one, rounded up to a multiple of {m}"
-                yield Seen("rounded up", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
-            elif g == e // m * m:
-                text = f"the result is the right one, rounded down to a multiple of {m}"
-                yield Seen("rounded down", text, "Nothing is left out here.", 19.5, weak=True, whole=True)
+            if g == -(-e // m) * m or g == e // m * m:
+                text = f"the result is the right one, rounded up or down to a multiple of {m}"
+                yield Seen("rounded to a multiple", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
 
 
 def _off(off: float, words: str, q: float) -> Iterator[Seen]:

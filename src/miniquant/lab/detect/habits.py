@@ -56,7 +56,7 @@ def _of_floats() -> Iterator[tuple[str, Test, float]]:
         yield f"every value is a multiple of 1/{2**bits}", _on_a_grid(bits), 24
     yield "every value is a float16", lambda x: bool((x.astype("e").astype(float) == x.astype(float)).all()), 24
     for bits in range(2, 23):
-        yield f"no value has more than {bits} binary digits", _in_binary(bits), 25
+        yield f"no value has more than {bits} significant binary digits", _in_binary(bits), 25
     yield (
         "no value lies between 0 and 2**-14, where float16 has fewer digits",
         lambda x: bool(((x == 0) | (np.abs(x) >= 2.0**-14)).all()),

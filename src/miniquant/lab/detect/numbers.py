@@ -290,7 +290,7 @@ def _wrapped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         elif every and all(half <= a < whole and b == a - whole for a, b in wrong):
             yield Seen(
                 "read as signed",
-                f"numbers from {half} on come out {whole} too small: {bits} bits were read as signed",
+                f"numbers from {half} on come out {whole} too small, as if {bits} bits were read as signed",
                 "Use an unsigned type.",
                 12,
             )

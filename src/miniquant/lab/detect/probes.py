@@ -51,10 +51,8 @@ def of_probes(facts: Facts) -> Seen | None:
         if too_much:
             extra.append(f"{_words(kind, too_much)} of `{name}`")
     if idle:
-        many = len(idle) > 1 or " and " in idle[0] or " to " in idle[0]
-        text = (
-            f"In the inputs tried, your result stays the same whatever {' and '.join(idle)} {'are' if many else 'is'}."
-        )
+        were = "were" if len(idle) > 1 or " and " in idle[0] or " to " in idle[0] else "was"
+        text = f"In the inputs where {' and '.join(idle)} {were} changed, your result stayed the same."
         return Seen("a part of the input is not used", text, "Use the whole argument.", 30)
     if extra:
         text = f"In the inputs tried, your result changes with {' and '.join(extra)}, and the right one does not."
@@ -79,7 +77,7 @@ def _of_order(facts: Facts, calls: Sequence[Call]) -> Seen | None:
             mine = attempt(facts.spec, facts.function, case, SECONDS)
             if not mine.error:
                 tried += 1
-                differ += not _alike(mine.result, call.outcome.result)
+                differ += not (_alike(mine.result, call.outcome.result) or equal(mine.result, call.outcome.result))
         if tried >= ENOUGH and 2 * differ > tried:
             text = f"With {words} in {listed}, the right result stays the same, and yours changes"
             return Seen(words, f"{text}, in {differ} of {tried} wrong cases tried.", "Use all of them at once.", 30)
