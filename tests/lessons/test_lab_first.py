@@ -87,7 +87,10 @@ def test_only_lessons_whose_solution_works_on_torch_s_tensors_need_torch_to_be_i
     assert set(run(code, tmp_path).split()) == TORCH
 
 
-NEEDS = {"writer": {"shared", "container"}}  # a whole file is written by the functions of both labs
+NEEDS = {
+    "writer": {"shared", "container"},  # a whole file is written by the functions of both labs
+    "smoothquant": {"shared", "awq"},  # a scale is folded into a norm as in AWQ
+}
 
 
 @pytest.mark.parametrize("subject", COURSE)

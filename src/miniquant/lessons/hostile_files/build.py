@@ -10,7 +10,7 @@ ALIGNMENT = 32  # of the data; the files have no metadata that says otherwise
 def info(name: bytes, dims: tuple[int, ...], offset: int = 0) -> bytes:
     """A tensor info of type F32: its name, its dims in ggml's order, its offset. Nothing is checked.
 
-    >>> info(b"w", (4,)).hex(" ", 8)
+    >>> info(b"w", (4,)).hex(" ", -8)
     '0100000000000000 7701000000040000 0000000000000000 0000000000000000 00'
     """
     return struct.pack("<Q", len(name)) + name + struct.pack(f"<I{len(dims)}QIQ", len(dims), *dims, 0, offset)
