@@ -123,3 +123,11 @@ def test_the_reference_of_an_open_exercise_is_measured_and_has_rivals(name):
     assert len(rows) >= 3 and all(math.isfinite(value) for value in rows.values())
     worst = (max if find(name).contest.lower_is_better else min)(rows.values())
     assert find(name).contest.better(rows["the reference"], worst)
+
+
+def test_a_choice_that_keeps_to_the_rules_in_the_check_only_has_no_figure():
+    def choose(weights, budget):
+        types = find("choose_types").reference(weights, budget)
+        return types | {"token_embd.weight": "Q6_K"} if "token_embd.weight" in weights else types
+
+    assert math.isnan(measured(find("choose_types").contest, choose))

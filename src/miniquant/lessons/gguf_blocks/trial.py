@@ -60,6 +60,8 @@ def score(choose) -> float:
     """The divergence of the model with the types that a student's function chooses for it."""
     weights = {name: out * inside for name, (out, inside) in matrices().items()}
     types = choose(weights, BUDGET)
+    if others := set(types.values()) - {"Q8_0", "Q4_0"}:
+        raise ValueError(f"only Q8_0 and Q4_0 are allowed, not {', '.join(map(str, others))}")
     if bytes_of(types) > BUDGET:
         raise ValueError(f"{bytes_of(types):,} bytes; the budget is {BUDGET:,}")
     return divergence(types)
