@@ -29,6 +29,8 @@ from miniquant.formats.gguf import GGMLType, read_gguf
 from miniquant.models.minigpt import MiniGPTConfig
 from miniquant.models.to_gguf import gguf_name
 
+WITH_A_MINIMUM = (GGMLType.Q4_1, GGMLType.Q5_1)
+
 
 class Ggml:
     """The weights of a GGUF file, and what ggml makes of tokens with them, step by step."""
@@ -43,7 +45,7 @@ class Ggml:
             self.minimum = {
                 name: torch.from_numpy(mins(file.raw(gguf_name(name)), self.w[name].shape))
                 for name, kind in self.kind.items()
-                if kind == GGMLType.Q4_1
+                if kind in WITH_A_MINIMUM
             }
 
     @torch.no_grad()
@@ -92,7 +94,7 @@ class Ggml:
             return self.sum_up(q8_k(x), w)
         scale, values = q8(x)  # (tokens, blocks), (tokens, blocks, 32)
         x = (scale.half().float()[..., None] * values).flatten(-2)
-        if kind != GGMLType.Q4_1:
+        if kind not in WITH_A_MINIMUM:
             return self.sum_up(x, w)
         minimum = self.minimum[name].double()  # (out, blocks)
         sums = (scale * values.sum(-1)).half()  # (tokens, blocks)
@@ -135,6 +137,6 @@ def q8_k(x: Tensor) -> Tensor:
 
 
 def mins(raw: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """The minimum of each block of Q4_1, whose bytes begin with scale and minimum: (out, in / 32) float32."""
-    blocks = raw.reshape(shape[0], shape[1] // 32, 20)
+    """The minimum of each block of Q4_1 or Q5_1, which begin with scale and minimum: (out, in / 32) float32."""
+    blocks = raw.reshape(shape[0], shape[1] // 32, -1)
     return np.ascontiguousarray(blocks[..., 2:4]).view("<f2")[..., 0].astype(np.float32)

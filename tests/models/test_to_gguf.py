@@ -136,10 +136,10 @@ def test_a_mix_is_no_type_of_a_tensor(trained):
         minigpt_types(trained, "Q4_K", "Q4_K_M")
 
 
-@pytest.mark.parametrize("kind", ["Q5_0", "Q8_K", "Q3_K_M", "int4", "", 8, None])
+@pytest.mark.parametrize("kind", ["Q8_1", "Q8_K", "Q9_K_M", "int4", "", 8, None])
 def test_an_unknown_type_is_refused_and_names_those_that_there_are(kind, trained, tokenizer, path):
     path.write_bytes(b"before")
-    with pytest.raises(SchemeError, match="there are F32, F16, Q4_0, Q4_1, Q8_0"):
+    with pytest.raises(SchemeError, match="there are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0"):
         write_minigpt(path, trained, tokenizer, kind)
     with pytest.raises(SchemeError, match="there are F32"):
         write_minigpt(path, trained, tokenizer, "F32", embedding="Q9")

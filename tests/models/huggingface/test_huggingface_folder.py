@@ -345,7 +345,7 @@ def test_rows_that_are_no_whole_blocks_are_refused_with_what_fits_them(tmp_path)
 
 
 def test_an_unknown_type_is_refused_and_names_those_that_there_are(folder):
-    for kind in ("q9", "", "Q5_0", 8, None):
+    for kind in ("q9", "", "Q8_1", 8, None):
         refused(folder, f"there are {', '.join(FILE_TYPES)}", SchemeError, kind)
 
 

@@ -23,6 +23,9 @@ QUANTIZED = [kind for kind in KINDS if kind.quantized]
 f32 = np.float32
 LARGEST, SMALLEST = np.finfo(f32).max, f32(1e-45)
 
+SIGNED = {GGMLType.Q4_0: 8, GGMLType.Q5_0: 16}  # the scale is the weight of largest magnitude / -8, or -16
+SHIFTED = {GGMLType.Q4_1: 15, GGMLType.Q5_1: 31}  # the scale is (largest - smallest) / 15, or 31
+
 every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
 
@@ -167,20 +170,18 @@ def test_decoded_values_equal_the_official_package_s(kind, family):
 @every_family
 def test_encoded_bytes_equal_those_of_ggml_itself(kind, family, ggml):
     w = blocks(family)
-    if kind in (
-        GGMLType.Q4_0,
-        GGMLType.Q4_1,
-    ):  # casting infinity to an integer, where 1 / d overflows, is undefined in C
-        d = np.abs(w).max(axis=1) / 8 if kind == GGMLType.Q4_0 else np.ptp(w.astype(np.float64), axis=1) / 15
+    if kind in (*SIGNED, *SHIFTED):  # casting infinity to an integer, where 1 / d overflows, is undefined in C
+        wide = w.astype(np.float64)
+        d = np.abs(wide).max(axis=1) / SIGNED[kind] if kind in SIGNED else np.ptp(wide, axis=1) / SHIFTED[kind]
         w = w[(d == 0) | (d > 2.0**-127) & (d < LARGEST)]
     ours, theirs = encode(w, kind), ggml.quantize(w, kind)
-    if kind == GGMLType.Q4_0 and family is negative_zero:  # ggml begins with +0 and finds nothing larger: d = 0 / -8
+    if kind in SIGNED and family is negative_zero:  # ggml begins with +0 and finds nothing larger: d = 0 / -8
         assert (ours[:, 1] == 0x00).all() and (theirs[:, 1] == 0x80).all()
         ours[:, 1] = 0x80
     assert np.array_equal(ours, theirs)
 
 
-@pytest.mark.parametrize("kind", [GGMLType.Q8_0, GGMLType.Q4_0, GGMLType.Q4_1], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
 def test_zeros_of_both_signs_give_zero_whichever_sign_the_scale_gets(kind):
     """Which zero is the larger one differs between processors; the bytes beside the signs do not."""
     w = np.random.default_rng(3).choice(np.array([0.0, -0.0], f32), (500, 32))
@@ -291,7 +292,7 @@ def test_the_block_sizes_are_those_of_ggml(kind, ggml):
 
 def test_bits_per_weight_count_the_scales():
     found = {kind.name: kind.bits_per_weight for kind in KINDS}
-    assert found == {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5}
+    assert found == {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6}
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------
@@ -320,6 +321,28 @@ def test_q4_1_by_hand():
     assert raw[:4].tobytes() == np.array([1, -2], np.float16).tobytes()
     assert raw[4:].tolist() == [0, 0, 0, 8 << 4 | 15, *[0] * 12]
     assert decode(raw, GGMLType.Q4_1)[[0, 3, 19]].tolist() == [-2, 13, 6]
+
+
+def test_q5_0_by_hand():
+    w = np.zeros(32, f32)
+    w[0], w[1], w[9], w[16], w[31] = 16, -16, -15, 0.5, -7.25  # of two largest the first: d = 16 / -16
+    raw = encode(w, GGMLType.Q5_0)
+    q = np.full(32, 16)
+    q[[0, 1, 9, 31]] = 0, 31, 31, 23  # -0.5 + 16.5 = 16: a half goes up; 7.25 + 16.5 = 23.75
+    assert raw[:2].tobytes() == np.float16(-1).tobytes()
+    assert raw[2:6].tolist() == [0b11111110, 0xFF, 0xFF, 0xFF]
+    assert raw[6:].tolist() == [0, 15, *[0] * 7, 15, *[0] * 5, 7 << 4]
+    assert decode(raw, GGMLType.Q5_0).tolist() == (16.0 - q).tolist()
+
+
+def test_q5_1_by_hand():
+    w = np.full(32, -2, f32)
+    w[3], w[8], w[19] = 29, 14, 5.5  # d = 1, m = -2; a half goes up
+    raw = encode(w, GGMLType.Q5_1)
+    assert raw[:4].tobytes() == np.array([1, -2], np.float16).tobytes()
+    assert raw[4:8].tolist() == [0b1000, 1, 0, 0]
+    assert raw[8:].tolist() == [0, 0, 0, 8 << 4 | 15, *[0] * 12]
+    assert decode(raw, GGMLType.Q5_1)[[0, 3, 8, 19]].tolist() == [-2, 29, 14, 6]
 
 
 def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):

@@ -15,6 +15,7 @@ from .codec import BlockField
 f32, i32 = np.float32, np.int32
 SCALE = BlockField("d", 2, "header", "the scale, float16", "<e")
 MIN = BlockField("m", 2, "header", "the min, which is added to every weight, float16", "<e")
+FIFTH_BITS = BlockField("qh", 4, "values", "bit j, the lowest of the first byte first: the fifth bit of weight j")
 NIBBLES = BlockField("qs", 16, "values", "byte j: weight j in the low half, weight j + 16 in the high half")
 
 
@@ -23,6 +24,18 @@ def columns(w: np.ndarray, scratch: np.ndarray) -> np.ndarray:
     x = scratch[0, : w.size].reshape(w.shape[1], -1)
     x[...] = w.T
     return x
+
+
+def first_extreme(w: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The weight of largest magnitude of every block, with its sign; of several, the first.
+
+    w: (blocks, 32), x: its columns (32, blocks)   ->   (blocks,)
+    """
+    top, bottom = x.max(axis=0), x.min(axis=0)
+    extreme = np.where(top > -bottom, top, bottom)
+    ties = np.flatnonzero(top == -bottom)
+    extreme[ties] = w[ties, np.abs(w[ties]).argmax(axis=1)]
+    return extreme
 
 
 def inverse(d: np.ndarray) -> np.ndarray:
@@ -35,15 +48,15 @@ def float16_at(raw: np.ndarray, index: int) -> np.ndarray:
     return raw.view("<f2")[:, index : index + 1].astype(f32)
 
 
-def round_to_nibbles(x: np.ndarray, d: np.ndarray, shift: np.float32) -> np.ndarray:
-    """x / d + shift, cut to 0 … 15 and packed.   x: (32, blocks) float32, overwritten   ->   (16, blocks) uint8."""
+def round_to_levels(x: np.ndarray, d: np.ndarray, shift: np.float32, top: int) -> np.ndarray:
+    """x / d + shift, cut to 0 … top.   x: (32, blocks) float32, overwritten   ->   (32, blocks) uint8."""
     inverted = inverse(d)
     x *= inverted
     x += shift
     x[:, ~(np.isfinite(inverted) & np.isfinite(d))] = 0  # what casting infinity to an integer gives on a PC
-    q = x.astype(np.uint8)  # 0 to 16
-    q -= (q > 15).view(np.uint8)
-    return pack_columns(q)
+    q = x.astype(np.uint8)  # 0 to top + 1
+    q -= (q > top).view(np.uint8)
+    return q
 
 
 def pack_columns(q: np.ndarray) -> np.ndarray:
@@ -59,6 +72,19 @@ def unpack_nibbles(packed: np.ndarray, out: np.ndarray) -> None:
     packed = np.ascontiguousarray(packed)
     out[:, :16] = packed & np.uint8(0x0F)
     out[:, 16:] = packed >> np.uint8(4)
+
+
+def put_five_bits(q: np.ndarray, out: np.ndarray) -> None:
+    """Fifth bits, then nibbles.   q: (32, blocks) uint8 below 32, overwritten   ->   out: (blocks, 20) uint8."""
+    out[:, :4] = np.packbits(q >> np.uint8(4), axis=0, bitorder="little").T
+    q &= np.uint8(0x0F)
+    out[:, 4:] = pack_columns(q).T
+
+
+def take_five_bits(raw: np.ndarray, out: np.ndarray) -> None:
+    """The inverse of ``put_five_bits``, as floats.   raw: (blocks, 20) uint8   ->   out: (blocks, 32) float32."""
+    unpack_nibbles(raw[:, 4:], out)
+    out += np.unpackbits(raw[:, :4], axis=1, bitorder="little") * f32(16)
 
 
 def float16_of(h: int | np.integer[Any]) -> np.floating[Any]:

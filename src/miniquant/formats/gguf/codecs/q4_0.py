@@ -7,7 +7,19 @@ import numpy as np
 from ....quantization.packing import pack_runs
 from ..types import GGMLType
 from .codec import Codec, Dot
-from .common import NIBBLES, SCALE, columns, f32, float16_at, i32, round_to_nibbles, scale_at, unpack_nibbles
+from .common import (
+    NIBBLES,
+    SCALE,
+    columns,
+    f32,
+    first_extreme,
+    float16_at,
+    i32,
+    pack_columns,
+    round_to_levels,
+    scale_at,
+    unpack_nibbles,
+)
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -44,13 +56,9 @@ class Q4_0(Codec):
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d is the weight of largest magnitude / -8; of several, the first."""
         x = columns(w, scratch)  # (32, blocks)
-        top, bottom = x.max(axis=0), x.min(axis=0)
-        extreme = np.where(top > -bottom, top, bottom)
-        ties = np.flatnonzero(top == -bottom)
-        extreme[ties] = w[ties, np.abs(w[ties]).argmax(axis=1)]
-        d = extreme / f32(-8)
+        d = first_extreme(w, x) / f32(-8)
         out.view("<f2")[:, 0] = d
-        out[:, 2:] = round_to_nibbles(x, d, f32(8.5)).T
+        out[:, 2:] = pack_columns(round_to_levels(x, d, f32(8.5), 15)).T
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × (q - 8)."""

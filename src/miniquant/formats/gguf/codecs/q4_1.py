@@ -7,7 +7,7 @@ import numpy as np
 from ....quantization.packing import pack_runs
 from ..types import GGMLType
 from .codec import Codec
-from .common import MIN, NIBBLES, SCALE, columns, f32, float16_at, round_to_nibbles, unpack_nibbles
+from .common import MIN, NIBBLES, SCALE, columns, f32, float16_at, pack_columns, round_to_levels, unpack_nibbles
 
 
 class Q4_1(Codec):
@@ -29,7 +29,7 @@ class Q4_1(Codec):
         x -= m
         out.view("<f2")[:, 0] = d
         out.view("<f2")[:, 1] = m
-        out[:, 4:] = round_to_nibbles(x, d, f32(0.5)).T
+        out[:, 4:] = pack_columns(round_to_levels(x, d, f32(0.5), 15)).T
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × q + m."""

@@ -1,0 +1,56 @@
+"""Q5_0: 32 integers of 5 bits and a scale; the weight of largest magnitude becomes -16.
+
+The fifth bits stand apart: 32 of them fill four bytes, and what is left of each integer is a nibble.
+
+Source: ``quantize_row_q5_0_ref`` and ``dequantize_row_q5_0`` in ggml's ``ggml-quants.c``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import GGMLType
+from .codec import Codec
+from .common import (
+    FIFTH_BITS,
+    NIBBLES,
+    SCALE,
+    columns,
+    f32,
+    first_extreme,
+    float16_at,
+    put_five_bits,
+    round_to_levels,
+    take_five_bits,
+)
+
+
+class Q5_0(Codec):
+    """5.5 bits a weight."""
+
+    dtype = GGMLType.Q5_0
+    file_type = 8
+    description = (
+        "a float16 scale d, then 4 bytes whose 32 bits are the fifth bits of the weights, in order; then 16 bytes of "
+        "nibbles as in Q4_0; each weight is d × (q - 16)"
+    )
+    fields = (SCALE, FIFTH_BITS, NIBBLES)
+    head = GGMLType.Q8_0
+    levels = (-16, 15)
+
+    def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
+        """d is the weight of largest magnitude / -16; of several, the first."""
+        x = columns(w, scratch)  # (32, blocks)
+        d = first_extreme(w, x) / f32(-16)
+        out.view("<f2")[:, 0] = d
+        put_five_bits(round_to_levels(x, d, f32(16.5), 31), out[:, 2:])
+
+    def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
+        """d × (q - 16)."""
+        take_five_bits(raw[:, 2:], out)
+        out -= f32(16)
+        out *= float16_at(raw, 0)
+
+    def put_levels(self, q: np.ndarray, out: np.ndarray) -> None:
+        """Each plus 16."""
+        put_five_bits((q + 16).astype(np.uint8).T.copy(), out[:, 2:])
