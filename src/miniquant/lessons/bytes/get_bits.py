@@ -7,7 +7,7 @@ def get_bits(number, start, count):
     """Some neighbouring bits of a number, as a number of their own.
 
     number: an integer, 0 or more; start: the place of the lowest of these bits, 0 for the bit that counts 1;
-    count: how many bits, 1 or more   ->   an integer, from 0 to 2**count - 1
+    count: how many bits, 1 or more; bits above the number are 0   ->   an integer, from 0 to 2**count - 1
     """
     return (number >> start) & (2**count - 1)
 

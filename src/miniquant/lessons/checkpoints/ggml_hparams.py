@@ -13,7 +13,7 @@ def ggml_hparams(data):
     data: bytes, the magic (u32), then n_vocab, n_ctx, n_embd, n_head, n_layer, ftype (i32 each), then other data
     ->   a dict of int, its keys "n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "ftype", "quantization_version"
 
-    "ftype" and "quantization_version" are the remainder and the quotient of the stored ftype and 1000. All numbers are
+    "ftype" and "quantization_version" are the remainder and the quotient of the stored ftype, 0 or more, and 1000. All numbers are
     little-endian; the magic is 0x67676d6c. Raises ValueError for another magic and for fewer than 28 bytes.
     """
     if len(data) < 28:

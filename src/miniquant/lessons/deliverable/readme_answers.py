@@ -10,7 +10,8 @@ from .what_costs import OVERHEAD
 def readme_answers(torch_save, size, parts, costs):
     """The three answers, a line each, in the form shown above; no newline at the end.
 
-    torch_save, size: bytes; parts: dict, name -> bytes of all parts of the file; costs: dict, reason -> bytes   ->   str
+    torch_save, size: bytes; parts: dict, name -> bytes of all parts of the file; costs: dict, reason -> bytes, one above
+    0 at least, no two equal, none that ends in .5   ->   str
 
     Line 1: torch_save in MB with one decimal, size in MB with two, their ratio with one. An MB is 1,000,000 bytes.
     Line 2: the largest part and its percent of the sum of all parts, with one decimal.

@@ -9,7 +9,8 @@ from ..shared.by_hand import slices
 def group_reshape(w, group_size):
     """Rows cut into groups of neighbours.
 
-    w: (out, in), any dtype   ->   (out, in / group_size, group_size), the same dtype, the weights in their order
+    w: (out, in), any dtype, not empty; group_size: 1 or more
+    ->   (out, in / group_size, group_size), the same dtype, the weights in their order; a view or a copy
 
     The first group of a row holds its first group_size weights. Raises ValueError if `in` is not a multiple of
     group_size.

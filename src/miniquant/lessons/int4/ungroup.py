@@ -8,7 +8,8 @@ from ...lab import Exercise, Mistake, edit
 def ungroup(groups):
     """Groups put back together into rows.
 
-    groups: (out, n_groups, group_size), any dtype   ->   (out, n_groups * group_size), the same dtype
+    groups: (out, n_groups, group_size), any dtype, not empty
+    ->   (out, n_groups * group_size), the same dtype; a view or a copy
 
     ungroup(group_reshape(w, group_size)) equals w.
     """

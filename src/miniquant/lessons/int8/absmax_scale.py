@@ -10,7 +10,7 @@ from ..shared.scalars import number32
 def absmax_scale(w):
     """The width of one step of an 8-bit grid: absmax / 127.
 
-    w: any shape, at least one number, float32   ->   np.float32, one number for all of w
+    w: float32, any shape, also () (one number, no axes), not empty   ->   np.float32, one number for all of w
 
     absmax is the largest absolute value in w. If all weights are 0, the scale is 0.
     """

@@ -12,7 +12,8 @@ from ..shared.scalars import number32
 def round_scale(scale):
     """The scales as a file gives them back: rounded to float16, held in float32.
 
-    scale: an np.float32, or a float32 array of any shape; 0 to 65504   ->   the same shape, float32
+    scale: an np.float32, or a float32 array of any shape, also (); from 0 to 65519
+    ->   float32 of the same shape; np.float32 for one number
 
     Rounded to the nearest float16; a tie goes to the even neighbour. The argument is not changed.
     """
@@ -39,7 +40,7 @@ def cases(random):
         random.uniform(0, 0.02, 8),
         random.uniform(0, 6e-5, (2, 4)),  # numbers that float16 holds with fewer digits
     ]
-    return [*((np.array(scale, np.float32),) for scale in made), (np.float32(0.1),), (np.float32(190 / 127 * 2**-24),)]
+    return [*((np.array(scale, np.float32),) for scale in made), (np.float32(0.1),), (np.float32(190 / 127 * 2**-24),), (np.array(0.3, np.float32),)]
 
 
 def traits(scale):

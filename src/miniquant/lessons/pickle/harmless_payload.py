@@ -14,7 +14,8 @@ def harmless_payload(message):
 
     message: str   ->   bytes; pickle.loads of them calls print(message) once
 
-    The pickle imports print and nothing else: no eval, no exec, no class of yours. What pickle.loads returns is free.
+    The pickle imports print and nothing else: no eval, no exec, no class of yours. The module of print is builtins, or
+    __builtin__ as in protocols 0 to 2. What pickle.loads returns is free.
     """
 
     class Payload:

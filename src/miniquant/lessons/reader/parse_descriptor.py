@@ -17,7 +17,7 @@ def parse_descriptor(data, position):
     The fields, little-endian, without padding: name_len u16, in bytes; the name in UTF-8; n_dims u8; n_dims dims, each
     u32; dtype u8; offset u64.
 
-    data: bytes of the whole file; position: integer
+    data: bytes of the whole file; position: an integer, 0 to len(data)
     ->   ((name, dims, dtype, offset), next): text, a tuple of integers in the order of the file, an integer, an integer;
     next is the position of the first byte after the descriptor
 

@@ -30,7 +30,10 @@ from .parse_metadata import parse_metadata
 def read_file(path):
     """Read a GGUF-lite file.
 
-    path: where   ->   name -> float32 array of the tensor's dims, in the order of the descriptors
+    path: a pathlib.Path of a file that exists
+    ->   name -> float32 array of the tensor's dims, in the order of the descriptors
+
+    A tensor with a dim of 0 has no bytes: it is legal, and check_bounds need not see it.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;

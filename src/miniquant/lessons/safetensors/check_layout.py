@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
+from .observed import names_in_order
 from .tensor_entries import ITEM
 
 
@@ -14,9 +15,9 @@ def check_layout(entries, n_bytes):
     entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, in any order
     n_bytes: the size of the data
     ->   a list of the names in the order of their bytes; a tensor of 0 bytes comes before the tensor that begins at
-         the same byte
+         the same byte; several of 0 bytes at the same byte come in any order
 
-    Raises ValueError for a hole, an overlap, bytes after the last tensor, a tensor that reaches beyond the data, a
+    Raises ValueError for a hole, an overlap, bytes after the last tensor, an offset below 0 or beyond the data, a
     tensor of 0 bytes in the middle of another, and a shape whose size is not end - begin. ITEM[dtype] is the bytes of
     an element.
     """
@@ -74,6 +75,7 @@ def cases(random):
         ({"a": f32(0, 4), "b": f32(4, 8), "none": f32(4, 4)}, 8),
         ({"a": f32(0, 4), "none": f32(0, 0)}, 4),
         ({"none": f32(4, 4), "a": f32(0, 4)}, 4),
+        ({"b": f32(0, 4), "z": f32(4, 4), "a": f32(4, 4), "w": f32(4, 8)}, 8),  # two empty ones at one byte
         ({"a": f32(0, 4), "one": {"dtype": "I8", "shape": [], "data_offsets": [7, 8]}, "b": other("BOOL", 3, 4, 7)}, 8),
         ({"last": other("F64", 1, 6, 14), "e": {"dtype": "BF16", "shape": [3, 0, 2], "data_offsets": [6, 6]}, "first": other("F16", 3, 0, 6)}, 14),
         ({f"w{i}": drawn[i] for i in range(6)}, at),
@@ -155,7 +157,7 @@ def traits(entries, n_bytes):
 EXERCISE = Exercise(
     traits=traits,
     goal="Check that the tensors cover the data exactly, without holes or overlaps, and list them in the order of their bytes.",
-    reference=check_layout, oracle=oracle, cases=cases, minutes=12, difficulty="core",
+    reference=check_layout, oracle=oracle, cases=cases, minutes=12, difficulty="core", observe=names_in_order,
     hints=(
         "Go through the tensors in the order of their bytes. Each must begin where the one before it ended, the first at 0, and the last must end where the data ends.",
         "`sorted` takes a `key`. Lists are compared item by item: of two that begin at the same byte, the one that ends first comes first. `math.prod` multiplies a shape.",

@@ -13,7 +13,7 @@ def bytes_by_dtype(shapes, schemes):
     """The bytes of the data section by dtype, the scales apart.
 
     shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of the names
-    -> dict with five keys: "f32", "f16", "q8_per_channel", "q4_per_group_64" (values only) and "scales"
+    -> dict, five keys, each with a number of bytes: "f32", "f16", "q8_per_channel", "q4_per_group_64" (values only) and "scales"
 
     All five keys are always there; one that has no bytes is 0. A tensor that schemes does not name is stored as f32.
     """

@@ -10,7 +10,8 @@ from .toys import NAN, array, as_tensors
 def max_abs_error(expected, found):
     """The largest absolute difference between two arrays.
 
-    expected, found: NumPy arrays or torch tensors of one shape, any number type, also scalars and empty ones
+    expected, found: NumPy arrays or torch tensors of one shape, also () and empty ones, without gradients; integers or
+    floats of a type that NumPy has, so no bfloat16
     ->   a float, computed in float64: 0.0 if they are empty, NaN if any of the differences is NaN
     """
     a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)

@@ -13,7 +13,7 @@ from .toys import NAN, array, as_tensors
 def tensor_errors(expected, found):
     """The largest absolute error of every tensor.
 
-    expected, found: dicts, name -> NumPy array or torch tensor   ->   dict, name -> float, in the order of `expected`
+    expected, found: dicts, name -> array or tensor, as in max_abs_error   ->   dict, name -> float, in the order of `expected`
 
     Raises ValueError if the two dicts have different names, or a name has different shapes. `found` may hold the names
     in another order.

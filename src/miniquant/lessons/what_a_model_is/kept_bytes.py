@@ -13,10 +13,10 @@ from ...lab import Exercise, Mistake, body, edit
 def kept_bytes(tensors):
     """How many bytes of memory some tensors keep alive.
 
-    tensors: {name: torch tensor}   ->   an integer: the sizes of their storages in bytes, added up
+    tensors: {name: torch tensor}   ->   an integer: the sizes of their storages in bytes, added up; 0 for no tensors
 
     A storage that several tensors view is counted once. A storage is counted whole, even if a tensor views only a
-    part of it.
+    part of it, or more than it has (`expand`). Nothing else is counted: no gradients, no Python objects.
     """
     storages = {}
     for tensor in tensors.values():

@@ -9,7 +9,7 @@ from .toys import HOURS, START, days
 def predict_jars(weight, bias, hours):
     """What one neuron predicts: the hours times the weight, plus the bias.
 
-    weight, bias: floats; hours: (n,) float64, one number a day   ->   jars: (n,) float64, one number a day
+    weight, bias: floats; hours: (n,) float64, one number a day, n may be 0   ->   jars: (n,) float64, one number a day
     """
     return weight * hours + bias
 

@@ -41,10 +41,10 @@ def encode_tensor(w, dtype):
 def write_file(path, state, schemes, metadata):
     """Write a GGUF-lite file.
 
-    path: where; state: name -> float32 array; schemes: name -> scheme, for some names; metadata: dict
+    path: a pathlib.Path; state: name -> float32 array; schemes: name -> scheme, for some names; metadata: dict
 
     The file holds header, metadata, all descriptors, all data; tensors in the order of state. A file that is at path
-    already is replaced; no other file is left in its folder. Returns nothing.
+    already is replaced; no other file is left in its folder. Returns None.
 
     Raises ValueError for what choose_dtypes or metadata_bytes refuses, before anything at path is changed.
     """
