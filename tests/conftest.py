@@ -31,6 +31,34 @@ def trained():
     return load_pretrained()
 
 
+@pytest.fixture(scope="session")
+def minillama_model():
+    """The MiniLlama that comes with the package, in float32. Do not change it: it is loaded once."""
+    from miniquant.models.minillama import load_minillama
+
+    return load_minillama()
+
+
+@pytest.fixture(scope="session")
+def tiny_qwen2(tmp_path_factory):
+    """The folder of a small Qwen2 with random weights: biases on q, k and v, a tied head. Do not change it."""
+    from hf_models import save_qwen2
+
+    folder = tmp_path_factory.mktemp("qwen2") / "tiny"
+    save_qwen2(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_llama3(tmp_path_factory):
+    """The folder of a small Llama 3 with random weights: rope factors, heads of their own width. Do not change it."""
+    from hf_models import save_llama3
+
+    folder = tmp_path_factory.mktemp("llama3") / "tiny"
+    save_llama3(folder)
+    return folder
+
+
 @pytest.fixture(autouse=True, scope="session")
 def faults_of_the_search_are_seen():
     """In a notebook a search for a cause that fails costs the report its cause; here it fails the test."""

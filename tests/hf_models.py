@@ -12,7 +12,15 @@ import numpy as np
 import torch
 import transformers
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    LlamaConfig,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 
 from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import held_out_documents
@@ -47,6 +55,17 @@ LLAMA = {
     "num_attention_heads": 4,
     "num_key_value_heads": 2,
     "max_position_embeddings": 128,
+}
+LLAMA3 = {  # as Llama 3.2 has it, and heads that are wider than their share of the model
+    "head_dim": 32,
+    "rope_parameters": {
+        "rope_type": "llama3",
+        "rope_theta": 500000.0,
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 32,
+    },
 }
 GPT2 = {"vocab_size": 520, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 128}
 
@@ -90,6 +109,17 @@ def save_llama(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, 
     shard = config.pop("max_shard_size", "1GB")
     model = LlamaForCausalLM(LlamaConfig(**{**LLAMA, "bos_token_id": 0, "eos_token_id": 1, **config}))
     return _save(model, folder, dtype, seed, pre, shard)
+
+
+def save_llama3(folder: Path, seed: int = 0, **config: Any):
+    """A small Llama 3: rope factors, and ``head_dim`` is not ``hidden_size / num_attention_heads``."""
+    return save_llama(folder, seed=seed, pre="llama-bpe", **{**LLAMA3, **config})
+
+
+def save_qwen2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, **config: Any):
+    """A small Qwen2: biases on q, k and v, and a tied head unless ``tie_word_embeddings=False`` is said."""
+    shape = {**LLAMA, "bos_token_id": 0, "eos_token_id": 1, "tie_word_embeddings": True, **config}
+    return _save(Qwen2ForCausalLM(Qwen2Config(**shape)), folder, dtype, seed, "qwen2", "1GB")
 
 
 def save_gpt2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, pre: str = "gpt-2", **config: Any):

@@ -1,4 +1,4 @@
-"""How the committed checkpoint was made: ``python -m miniquant.models.train`` writes tokenizer, weights and card.
+"""How the committed models were made: ``python -m miniquant.models.train`` writes MiniGPT, ``… train llama`` MiniLlama.
 
 The recipe is GPT-2's with today's schedule: AdamW, one cosine after a warm-up, bf16 autocast, no dropout. The same
 seed on the same number of threads gives the same weights on one machine; another machine gives a model as good.
@@ -12,17 +12,20 @@ import math
 import platform
 import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from torch import nn
 from tqdm import tqdm
 
-from . import corpus
+from . import corpus, minillama
+from .language import context_of, logits_of
 from .minigpt import MiniGPT, MiniGPTConfig
 
 
@@ -38,6 +41,12 @@ class Recipe:
     final_rate: float = 0.02  # of learning_rate
     weight_decay: float = 0.1  # on matrices and embeddings
     clip: float = 1.0
+    precision: str = (
+        "bfloat16"  # of the products on the way forward; "float32" is faster where a processor has no bfloat16
+    )
+
+
+RECIPES = {"gpt": Recipe(), "llama": Recipe(steps=1200, batch=4, learning_rate=2e-3, precision="float32")}
 
 
 def train_tokenizer(documents: list[str], vocab_size: int = 1024) -> Tokenizer:
@@ -67,7 +76,7 @@ def learning_rate(step: int, recipe: Recipe) -> float:
     return recipe.learning_rate * (recipe.final_rate + (1 - recipe.final_rate) * (1 + math.cos(math.pi * done)) / 2)
 
 
-def make_optimizer(model: MiniGPT, recipe: Recipe) -> torch.optim.AdamW:
+def make_optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.AdamW:
     """AdamW; norms and biases do not decay."""
     matrices = [p for p in model.parameters() if p.ndim == 2]
     vectors = [p for p in model.parameters() if p.ndim < 2]
@@ -75,9 +84,9 @@ def make_optimizer(model: MiniGPT, recipe: Recipe) -> torch.optim.AdamW:
     return torch.optim.AdamW(groups, lr=recipe.learning_rate, betas=(0.9, 0.95))
 
 
-def train(model: MiniGPT, ids: np.ndarray, recipe: Recipe) -> None:
+def train(model: nn.Module, ids: np.ndarray, recipe: Recipe) -> None:
     """Train in place on ``ids`` ((n,) int64) with random windows; a progress bar shows the loss in nats."""
-    context = model.config.context
+    context = context_of(model)
     data = torch.from_numpy(ids)
     generator = torch.Generator().manual_seed(recipe.seed)
     optimizer = make_optimizer(model, recipe)
@@ -89,8 +98,8 @@ def train(model: MiniGPT, ids: np.ndarray, recipe: Recipe) -> None:
             group["lr"] = learning_rate(step, recipe)
         starts = torch.randint(len(data) - context - 1, (recipe.batch, 1), generator=generator)
         windows = data[starts + torch.arange(context + 1)]  # (batch, context + 1)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            logits = model(windows[:, :-1])
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=recipe.precision == "bfloat16"):
+            logits = logits_of(model, windows[:, :-1])
         loss = F.cross_entropy(logits.float().flatten(0, 1), windows[:, 1:].flatten())
         optimizer.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]  # torch has no types for it
@@ -102,22 +111,26 @@ def train(model: MiniGPT, ids: np.ndarray, recipe: Recipe) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The command line: ``python -m miniquant.models.train --out FOLDER``."""
+    """The command line: ``python -m miniquant.models.train [gpt|llama] --out FOLDER``."""
     parser = argparse.ArgumentParser(prog="python -m miniquant.models.train", description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, default=Path("trained"), help="folder for the four files")
+    parser.add_argument("model", nargs="?", choices=RECIPES, default="gpt")
+    parser.add_argument("--out", type=Path, default=Path("trained"), help="folder for what is written")
     for name, value in asdict(Recipe()).items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), help="(default: that of the model)")
     options = vars(parser.parse_args(arguments))
-    out = options.pop("out")
+    name, out = options.pop("model"), options.pop("out")
+    recipe = replace(RECIPES[name], **{key: value for key, value in options.items() if value is not None})
     out.mkdir(parents=True, exist_ok=True)
-    recipe = Recipe(**options)
 
     print("reading the text of this Python", platform.python_version())
     documents = corpus.training_documents()
+    minutes = {"gpt": _gpt, "llama": _llama}[name](documents, recipe, out)
+    print(f"wrote {', '.join(sorted(path.name for path in out.iterdir()))} into {out} in {minutes} minutes")
+
+
+def _gpt(documents: list[str], recipe: Recipe, out: Path) -> float:
     tokenizer = train_tokenizer(documents)
     tokenizer.save(str(out / "tokenizer.json"))
-    ids = corpus.encode_documents(tokenizer, documents)
-    print(f"{len(documents)} documents, {len(ids):,} tokens, text {corpus.text_hash(documents)}")
     hashes = {
         corpus.paragraph_hash(p)
         for text in documents
@@ -125,24 +138,42 @@ def main(arguments: list[str] | None = None) -> None:
         if len(p) >= corpus.SHORTEST_DUPLICATE
     }
     (out / "trained_on.bin").write_bytes(np.array(sorted(hashes), "<u8").tobytes())
-
     torch.manual_seed(recipe.seed)
     model = MiniGPT(MiniGPTConfig(vocab_size=tokenizer.get_vocab_size()))
+    made = _trained(model, corpus.encode_documents(tokenizer, documents), documents, recipe)
+    config = model.config.to_dict()
+    metadata = {"config": json.dumps(config), "made": json.dumps(made | {"config": config})}
+    save_file(model.state_dict(), out / "minigpt.safetensors", metadata=metadata)
+    return float(made["minutes"])
+
+
+def _llama(documents: list[str], recipe: Recipe, out: Path) -> float:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    sentencepiece = minillama.train_sentencepiece(documents, minillama.SHAPE["vocab_size"])
+    tokenizer = minillama.to_tokenizer(sentencepiece)
+    torch.manual_seed(recipe.seed)
+    model = LlamaForCausalLM(LlamaConfig(**minillama.SHAPE))
+    made = _trained(model, minillama.encode_documents(tokenizer, documents), documents, recipe)
+    minillama.save_folder(out, model, sentencepiece, made)
+    return float(made["minutes"])
+
+
+def _trained(model: nn.Module, ids: np.ndarray, documents: list[str], recipe: Recipe) -> dict[str, Any]:
+    """Train in place; what is then said of how it was made."""
+    text = corpus.text_hash(documents)
+    print(f"{len(documents)} documents, {len(ids):,} tokens, text {text}")
     start = time.perf_counter()
     train(model, ids, recipe)
-    made = {
+    return {
         "recipe": asdict(recipe),
-        "config": model.config.to_dict(),
         "python": platform.python_version(),
         "torch": torch.__version__.split("+")[0],
         "threads": torch.get_num_threads(),
         "minutes": round((time.perf_counter() - start) / 60, 1),
-        "training_text": corpus.text_hash(documents),
+        "training_text": text,
         "training_tokens": len(ids),
     }
-    metadata = {"config": json.dumps(model.config.to_dict()), "made": json.dumps(made)}
-    save_file(model.state_dict(), out / "minigpt.safetensors", metadata=metadata)
-    print(f"wrote {out}/minigpt.safetensors, tokenizer.json and trained_on.bin in {made['minutes']} minutes")
 
 
 if __name__ == "__main__":
