@@ -192,6 +192,56 @@ def test_a_right_result_that_is_a_view_of_the_argument_is_refused():
     assert "shares memory" in evaluate(view, toy_double).what
 
 
+def kept_toy(oracle):
+    """Three calls, each with a number, of which ``oracle`` makes something that could be changed later."""
+    return Exercise(
+        name="toy_kept",
+        lab="99",
+        goal="Make something of a number.",
+        minutes=5,
+        difficulty="core",
+        reference=lambda n: oracle(n),
+        oracle=oracle,
+        cases=lambda random: [(1,), (2,), (3,)],
+        hints=("First hint.", "Second hint."),
+        why="a call is over when it returns.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("oracle", "fill"),
+    [
+        (lambda n: np.full(4, n), lambda kept, n: kept.__setitem__(slice(None), n)),
+        (lambda n: np.full(4, n)[:3], lambda kept, n: kept.__setitem__(slice(None), n)),
+        (lambda n: [n], lambda kept, n: kept.__setitem__(0, n)),
+        (lambda n: {"a": n}, lambda kept, n: kept.__setitem__("a", n)),
+        (lambda n: (n, [n, n]), lambda kept, n: kept[1].__setitem__(slice(None), [n, n])),
+        (lambda n: {"a": np.full(2, n)}, lambda kept, n: kept["a"].__setitem__(slice(None), n)),
+    ],
+)
+def test_a_right_result_in_the_memory_of_an_earlier_one_is_refused(oracle, fill):
+    spec, kept = kept_toy(oracle), oracle(0)
+
+    def toy_kept(n):
+        fill(kept, n)
+        return (n, kept[1]) if isinstance(kept, tuple) else kept
+
+    report = evaluate(spec, toy_kept)
+    assert report.status == "failed"
+    assert report.what.startswith("wrong on 2 of 3 cases: the result is in the memory of an earlier call's result")
+    assert report.mistake == "memory used again"
+    toy_kept = lambda n: oracle(n)  # noqa: E731
+    assert evaluate(spec, toy_kept).passed
+
+
+def test_results_that_cannot_change_may_be_the_same_object():
+    fixed = np.arange(3)
+    fixed.flags.writeable = False
+    for constant in (b"abc", "abc", (1, 2), fixed):
+        spec = kept_toy(lambda n, constant=constant: constant)
+        assert evaluate(spec, lambda n, constant=constant: constant).passed
+
+
 def test_an_endless_loop_that_swallows_exceptions_ends_too():
     def toy_double(values):
         while True:

@@ -261,6 +261,7 @@ def test_the_students_files_are_judged_by_what_the_reader_did_and_the_hardened_r
         ("wrapping_file", lambda n_bytes: gguf_file(n_tensors=COUNT_THAT_WRAPS)),
         ("overlapping_file", lambda shared: gguf_file(info(b"a", (16,)), info(b"b", (16,), 64), data=bytes(128))),
         ("climbing_file", lambda name, levels: gguf_file(info(name.encode(), (1,)), data=bytes(4))),
+        ("climbing_file", lambda name, levels: gguf_file(info(b"..\\" * levels + name.encode(), (1,)), data=bytes(4))),
         ("climbing_file", lambda name, levels: b"not a file"),
     ],
 )

@@ -11,8 +11,9 @@ import re
 import sys
 import traceback
 import warnings
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one call did: a result or an exception, what it printed, which argument it changed."""
+    """What one call did: a result or an exception, what it printed, which argument it changed.
+
+    ``result`` is a copy of ``own``, the object that the function gave and may change later. ``kept``: an earlier call
+    gave the same object, or one in the same memory.
+    """
 
     result: Any = None
     error: BaseException | None = None
@@ -46,6 +51,8 @@ class Outcome:
     change: Change | None = None
     view: bool = False
     warned: str = ""  # the first warning, say of a division by zero
+    own: Any = field(default=None, repr=False, compare=False)
+    kept: bool = False
 
     @property
     def mutated(self) -> bool:
@@ -56,7 +63,9 @@ class Outcome:
         """Whether two calls cannot be told apart: by their results, or by their errors and what these say."""
         if self.error or other.error:
             return same_error(self.error, other.error) > 0
-        return self.mutated == other.mutated and equal(self.result, other.result, tolerance)
+        if (self.mutated, self.kept) != (other.mutated, other.kept):
+            return False
+        return equal(self.result, other.result, tolerance)
 
 
 def same_error(a: BaseException | None, b: BaseException | None) -> int:
@@ -121,7 +130,20 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
         return Outcome(error=large, printed=printed.getvalue(), change=_change(case, arguments))
     view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
     warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), "")
-    return Outcome(_copied(result), None, printed.getvalue(), _change(case, arguments), view, warned)
+    return Outcome(_copied(result), None, printed.getvalue(), _change(case, arguments), view, warned, result)
+
+
+def attempts(
+    spec: Exercise, function: Function, cases: Iterable[Case], seconds: float | None = None
+) -> Iterator[Outcome]:
+    """A call for each case, in order; each outcome knows whether an earlier call gave the same memory."""
+    earlier: list[Any] = []
+    for case in cases:
+        outcome = attempt(spec, function, case, seconds)
+        own = [part for part in _parts(outcome.own) if _changeable(part)]
+        kept = any(_is_kept(part, other) for part in own for other in earlier)
+        earlier += own
+        yield replace(outcome, kept=kept) if kept else outcome
 
 
 @functools.lru_cache(maxsize=4)
@@ -139,7 +161,7 @@ def expected_of(spec: Exercise) -> tuple[Outcome, ...]:
 @functools.lru_cache(maxsize=64)
 def outcomes_of(spec: Exercise, wrong: Function) -> tuple[Outcome, ...]:
     """What a mistake of the catalogue makes of every case."""
-    return tuple(attempt(spec, wrong, case, SECONDS) for case in cases_of(spec))
+    return tuple(attempts(spec, wrong, cases_of(spec), SECONDS))
 
 
 def _bits_of(result: Any) -> int:
@@ -167,6 +189,23 @@ def _unchanged(before: Any, after: Any) -> bool:
     if hasattr(before, "state_dict"):
         return equal(dict(before.state_dict()), dict(after.state_dict()))
     return equal(before, after) or not isinstance(before, np.ndarray | list | dict | set | bytearray)
+
+
+def _parts(result: Any) -> list[Any]:
+    """A result, and what it holds if it is a container."""
+    held = result.values() if isinstance(result, dict) else result if isinstance(result, tuple | list) else []
+    return [result, *held]
+
+
+def _changeable(part: Any) -> bool:
+    """Whether a later call could change a part of a result."""
+    return (
+        bool(part.flags.writeable) if isinstance(part, np.ndarray) else isinstance(part, list | dict | set | bytearray)
+    )
+
+
+def _is_kept(part: Any, earlier: Any) -> bool:
+    return part is earlier or _shares_memory(part, earlier)
 
 
 def _shares_memory(result: Any, argument: Any) -> bool:

@@ -77,7 +77,7 @@ def _agreement(facts: Facts, mistake: Mistake) -> list[int] | None:
         elif theirs.error or mine.error:
             grades.append(same_error(theirs.error, mine.error))
         else:
-            same = mine.view == theirs.view and mine.mutated == theirs.mutated
+            same = (mine.view, mine.kept, mine.mutated) == (theirs.view, theirs.kept, theirs.mutated)
             same = same and equal(theirs.result, mine.result, facts.spec.tolerance)
             grades.append(STRONG if same else WEAK if call.refusal and _both_unlike(theirs, mine) else NONE)
     return grades

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import session
-from .attempt import SECONDS, Outcome, attempt, cases_of, expected_of, is_stub
+from .attempt import SECONDS, Outcome, attempts, cases_of, expected_of, is_stub
 from .catalogue import find
 from .compare import short
 from .detect import Seen, see
@@ -58,8 +58,8 @@ def _calls(spec: Exercise, function: Function) -> tuple[Call, ...]:
     """The function on every case, in order."""
     calls = []
     with session.checking():
-        for number, case in enumerate(cases_of(spec)):
-            outcome = attempt(spec, function, case, SECONDS)
+        cases = cases_of(spec)
+        for number, (case, outcome) in enumerate(zip(cases, attempts(spec, function, cases, SECONDS))):
             expected = expected_of(spec)[number]
             calls.append(Call(number, case, expected, outcome, problem(spec, case, outcome, expected)))
             if isinstance(outcome.error, TooSlow):

@@ -94,6 +94,9 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         name = list(inspect.signature(spec.reference).parameters)[outcome.change.index]
         what = f"your function changes its argument in place: {name}; work on a copy"
         return Difference(what, *change_shown(outcome.change.before, outcome.change.after))
+    if outcome.kept:
+        what = "the result is in the memory of an earlier call's result: this call changed that one; make a new one"
+        return Difference(what, "a fresh result", "the same memory again")
     if outcome.view:
         what = "the result shares memory with the argument: changing one changes the other; return a copy"
         return Difference(what, "a fresh array", "a view")

@@ -163,7 +163,7 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 def _of_call(facts: Facts, call: Call) -> set[Seen]:
     """Everything that one call shows."""
     expected, got = call.expected.result, call.outcome.result
-    if (call.outcome.change or call.outcome.view) and equal(expected, got, facts.spec.tolerance):
+    if (call.outcome.change or call.outcome.view or call.outcome.kept) and equal(expected, got, facts.spec.tolerance):
         return {_side_effect(facts, call)}
     return set(_safely(lambda: of_pair(facts, call, expected, got)))
 
@@ -187,6 +187,14 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
             "argument changed",
             f"the result is right, and the call changes its argument `{name}`",
             f"Work on a copy of `{name}`.",
+            5,
+            plain=True,
+        )
+    if call.outcome.kept:
+        return Seen(
+            "memory used again",
+            "the result is right, and it is in the memory of an earlier call's result, which has changed now",
+            "Make a new array, list or dict in each call.",
             5,
             plain=True,
         )

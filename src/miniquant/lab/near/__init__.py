@@ -88,6 +88,6 @@ def _agree(facts: Facts, variant: Variant, call: Call) -> bool:
     theirs = variant.outcome(facts.spec, call.number)
     if call.problem is None:
         return problem(facts.spec, call.case, theirs, call.expected) is None
-    if call.outcome.error is None and theirs.view != call.outcome.view:
+    if call.outcome.error is None and (theirs.view != call.outcome.view or call.outcome.kept):
         return False
     return theirs.same_as(call.outcome, facts.spec.tolerance)

@@ -8,8 +8,9 @@ from ...lab import Exercise, Mistake, edit
 def fold_into_norm(gain, bias, weight, scale):
     """Move a scale from the activations into the weights.
 
-    gain, bias, scale: (in,) float32; weight: (out, in) float32   ->   gain, bias and weight, changed: what the norm
-    gives is divided by the scale, and what the next layer computes stays the same
+    gain, bias, scale: (in,) float32, scale above 0; weight: (out, in) float32
+    ->   gain, bias and weight as new arrays: what the norm gives is divided by the scale, and what the next layer computes
+    stays the same
     """
     return gain / scale, bias / scale, weight * scale
 

@@ -7,7 +7,8 @@ def bump_order(layer, n_layers, tensors):
     """The tensors of a GGUF file in the order of a bump file.
 
     layer: list of str, the parts of one layer in their order, such as "attn_q.weight"
-    tensors: list of str, the names in the GGUF file: "blk.0.attn_q.weight", ...; and of these
+    n_layers: how many the file must have
+    tensors: list of str, each once, the names in the GGUF file: "blk.0.attn_q.weight", ...; and of these
         before the layers   token_embd.weight, position_embd.weight (if there)
         after the layers    output_norm.weight, output_norm.bias (if there), output.weight (if there)
     ->  list: a name, or None for a bias of a layer that the file does not have
@@ -75,6 +76,7 @@ def cases(random):
     cases.append((TOY, 11, shuffled))
     for extra in ("rope_freqs.weight", "blk.0.attn_q_norm.weight", "blk.1.attn_q.weight"):
         cases.append((TOY, 1, [*one, extra]))
+    cases += [(TOY, n, toy_tensors(m)) for n, m in ((1, 2), (2, 1), (0, 1), (1, 0))]
     for lost in ("ffn_up", "token_embd", "output_norm"):
         cases.append((TOY, 1, [name for name in one if lost not in name]))
     return cases
@@ -118,6 +120,9 @@ EXERCISE = Exercise(
             cause="token_embd.weight and output_norm.weight were left out where the file does not have them, and no model runs without them.",
             cure="Only position_embd.weight, output_norm.bias and output.weight may be left out; raise ValueError for the other two.",
             see="no error for a file without token_embd.weight"),
+        Mistake("n_layers ignored", edit("    optional =", '    n_layers = len({name.split(".")[1] for name in tensors if name.startswith("blk.")})\n    optional ='),
+            cause="The layers were counted from the names, so a file with a layer too few or too many is accepted.",
+            cure="Ask for the layers 0 to n_layers - 1.", see="no error for a file with another number of layers"),
         Mistake("layers in the order of text", edit("range(n_layers)", "sorted(range(n_layers), key=str)"),
             cause="Sorted as text, layer 10 comes before layer 2.",
             cure="Count with `range(n_layers)`.", see="right up to ten layers, `blk.10.` after `blk.1.` for more"),

@@ -11,7 +11,8 @@ def bump_seal(data):
     """A whole file with its checksum in place.
 
     data: bytes, a header of 128 bytes and what follows
-    ->  the same bytes, but with the SHA-256 of what follows at 0x40
+    ->  the same bytes, but with the SHA-256 of what follows the header in the 32 bytes from 0x40 on; the 32 bytes
+        after these stay as they are
     """
     return data[:64] + hashlib.sha256(data[128:]).digest() + data[96:]
 
@@ -45,7 +46,8 @@ def cases(random):
     """A header alone, then a header with more and more after it."""
     head = bump_header(1, 3, 20, 5, 2, bytes(32))
     tails = [b"", b"a", bumped_tail(3), bumped_tail(60), random.bytes(200), random.bytes(5000)]
-    return [(head + tail,) for tail in tails]
+    sealed = head[:64] + bytes(range(1, 65))  # an old checksum, and reserved bytes that are in use
+    return [*((head + tail,) for tail in tails), (sealed + b"abc",), (sealed,)]
 
 
 EXERCISE = Exercise(
@@ -79,6 +81,12 @@ EXERCISE = Exercise(
         Mistake("in the reserved bytes", edit("data[:64]", "data[:96]").edit("data[96:]", "data[128:]"),
             cause="The hash is at 0x60, in the reserved bytes.",
             cure="It belongs at 0x40.", see="zeros in bytes 64 to 95"),
+        Mistake("the reserved bytes cleared", edit("data[96:]", "bytes(32) + data[128:]"),
+            cause="The 32 bytes after the checksum became zeros, and they may be in use.",
+            cure="Go on with `data[96:]`.", see="zeros in bytes 96 to 127"),
+        Mistake("the old checksum kept", edit("data[:64] + ", "data if any(data[64:96]) else data[:64] + "),
+            cause="A file that has a checksum already kept it, and it may be that of other bytes.",
+            cure="Write the new checksum over whatever is there.", see="the old bytes 64 to 95"),
         Mistake("SHA-1", edit("sha256", "sha1").edit("data[96:]", "data[84:]"),
             cause="SHA-1 gives 20 bytes, and the place is made for 32.",
             cure="Use `hashlib.sha256`.", see="zeros in the last 12 bytes of the checksum"),

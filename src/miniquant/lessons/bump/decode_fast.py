@@ -5,17 +5,19 @@ import time
 
 import numpy as np
 
-from ...lab import Contest, Exercise, Mistake, edit, omit
+from ...lab import Contest, Exercise, Mistake, body, edit, omit
 
 ROUNDS = 9  # of which the fastest counts
+KEPT = {}  # for a mistake: arrays that outlive a call
 
 
 def decode_fast(raw):
     """Weights from blocks of Q8_0, exactly, and as fast as you can.
 
-    raw: (n, 34) uint8, each row a block: a float16 d, then 32 signed bytes q   ->   (n, 32) float32: d × q
+    raw: (n, 34) uint8, each row a block: a little-endian float16 d, then 32 signed bytes q
+    ->   (n, 32) float32: d × q
 
-    Every product is exact in float32. raw is not changed.
+    Every product is exact in float32. raw is not changed. Each call returns a new array.
     """
     d = raw[:, :2].copy().view("<f2").astype(np.float32)  # (n, 1)
     out = raw[:, 2:].view(np.int8).astype(np.float32)  # (n, 32)
@@ -113,6 +115,14 @@ EXERCISE = Exercise(
         Mistake("the scale read from the end of the block", edit("raw[:, :2]", "raw[:, 32:]").edit("raw[:, 2:]", "raw[:, :32]"),
             cause="The results are those of blocks with the scale after the values.",
             cure="Bytes 0 and 1 are the scale.", see="0 for blocks that end in zeros"),
+        Mistake("one buffer for all calls", body("""
+                out = KEPT.setdefault(len(raw), np.empty((len(raw), 32), np.float32))
+                out[:] = raw[:, 2:].view(np.int8)
+                out *= raw[:, :2].copy().view("<f2").astype(np.float32)
+                return out
+            """),
+            cause="The array of an earlier call is used again, so this call changes what that one returned.",
+            cure="Make a new array in each call.", see="the memory of an earlier result"),
         Mistake("one long row", edit("return out", "return out.ravel()"),
             cause="The result has one axis; (n, 32) is expected.",
             cure="Return one row for each block.", see="the shape (32,) where (1, 32) is expected"),

@@ -7,8 +7,9 @@ from ...models.export import ModelMetadata
 def expected_keys(about, quantized, include):
     """How many keys an exported file must have.
 
-    about: ModelMetadata with architecture, model_name, num_params, hidden_size, num_layers, vocab_size (None: unknown)
-    quantized: whether any tensor is; include: whether metadata is written   ->   an int
+    about: ModelMetadata with architecture, model_name, num_params, hidden_size, num_layers, vocab_size 
+    quantized: whether any tensor is; include: whether metadata is written   ->   an int, by the three rules above
+    A field that is None is unknown; 0 and an empty text are known.
     """
     if not include:
         return 1 if quantized else 0

@@ -13,7 +13,7 @@ def key_value(key, value):
     """One key with its value.
 
     key: str; value: bool, int from 0 to 2**32 - 1, float, str, or a list of str or of int, not empty
-    ->   bytes: the key as a string, the type as a u32, the value as the table says
+    ->   bytes: the key as a string, the type as a u32, the value as the table says; every number little-endian
     """
     head = gguf_string(key)
     if isinstance(value, bool):  # before int: a bool is an int, too

@@ -18,7 +18,8 @@ def read_key_value(data, position):
     data: bytes; position: integer   ->   (key, value, next): a str; a value of the Python type that the table says; the
     position of the first byte after the value. An array may be empty: its value is then an empty list.
 
-    Raises ValueError for a type, or an element type, that the table does not have.
+    Numbers are little-endian. Raises ValueError for a type, or an element type, that the table does not have, and for such
+    an element type also if the array is empty.
     """
     key, position = read_string(data, position)
     (kind,) = struct.unpack_from("<I", data, position)
@@ -97,6 +98,7 @@ def cases(random):
     good += [(head + struct.pack("<IIQ", 9, of, 0) + b"\xee", 0) for of in (8, 5)]  # empty arrays
     bad = [(head + struct.pack("<IQ", kind, 3), 0) for kind in (10, 12, 13, 0, 5)]
     bad += [(head + struct.pack("<IIQ", 9, of, 2) + bytes(16), 0) for of in (4, 6, 9)]
+    bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9)]  # empty, and of an unknown element type
     drawn = [int(n) for n in random.integers(0, 2**31, 4)]
     return [*good, *bad, (pair_oracle("drawn", drawn), 0), (pair_oracle("one", drawn[0]), 0)]
 
@@ -168,6 +170,10 @@ EXERCISE = Exercise(
         Mistake("unknown element types read as texts", omit("if of != 8:"),
             cause="An array with elements of another type was read as an array of texts.",
             cure="Raise a ValueError for an element type that is neither 5 nor 8.", see="a list, or another error, where a ValueError is expected"),
+        Mistake("an empty array of any type", edit("if of != 8:", "if of != 8 and n:"),
+            cause="An empty array was accepted before its element type was looked at.",
+            cure="Look at the element type first, also where the array is empty.",
+            see="an empty list where a ValueError is expected"),
         Mistake("an empty array refused", edit("position += 12\n", 'position += 12\n    if not n:\n        raise ValueError("an empty array")\n'),
             cause="An array without elements was refused, and a reader may find one.",
             cure="Return an empty list.", see="ValueError for an array of 0 elements"),

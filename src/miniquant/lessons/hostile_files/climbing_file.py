@@ -12,7 +12,7 @@ def climbing_file(name, levels):
 
     name: the text before ".bin" in the name of the file that appears, ASCII; levels: how many folders above the reader's
     folder it appears, 1 to 3
-    ->   bytes: a GGUF file
+    ->   bytes: a GGUF file that is read where "/" stands between folders, and nothing else
     """
     return gguf_file(info(b"../" * levels + name.encode("ascii"), (1,)), data=bytes(4))
 
@@ -72,6 +72,9 @@ EXERCISE = Exercise(
         Mistake(".bin twice", edit('name.encode("ascii")', 'name.encode("ascii") + b".bin"'),
             cause="The reader adds `.bin` by itself.",
             cure="Leave `.bin` out of the name.", see="profile.bin.bin"),
+        Mistake("backslashes", edit('b"../"', 'b"..\\\\"'),
+            cause="A backslash stands between folders on Windows alone; here it is a letter of the file's own name.",
+            cure="Write `../`, with a slash.", see="a file in the reader's folder with backslashes in its name"),
         Mistake("dots without a slash", edit('b"../"', 'b".."'),
             cause="Without the slash the dots are a part of the file's own name.",
             cure="Write `../`, with the slash.", see="..profile.bin in the reader's folder"),

@@ -9,6 +9,7 @@ def fits_inside(offset, size, left):
     """Whether `size` bytes from `offset` on lie inside `left` bytes.
 
     offset, size, left: np.uint64, whose sums and differences wrap around   ->   True or False
+    A size of 0 fits at every offset from 0 to left, and nowhere after it.
     """
     return bool(size <= left and offset <= left - size)
 
@@ -23,6 +24,8 @@ def cases(random):
     made = [(0, 8, 8), (4, 8, 12), (8, 0, 8), (0, 0, 0), (5, 8, 12), (9, 0, 8), (13, 0, 12), (0, 13, 12), (7, 7, 12)]
     made += [(2**64 - 8, 16, 100), (2**64 - 8, 8, 100), (16, 2**64 - 16, 100), (2**63, 2**63, 100), (2**63, 1, 100)]
     made += [(2**64 - 100, 2, 100), (90, 2**64 - 100, 100), (2**64 - 1, 2**64 - 1, 100)]
+    made += [(2**53, 1, 2**53), (2**53 + 1, 0, 2**53), (2**63, 2**63 - 1, 2**64 - 1), (2**63, 2**63, 2**64 - 1)]
+    made += [(2**32, 8, 100), (8, 2**32, 100), (2**32, 8, 2**33), (100, 2**33, 2**34)]
     made += [tuple(map(int, row)) for row in random.integers(0, 50, (6, 3))]
     return [tuple(np.uint64(number) for number in row) for row in made]
 
@@ -61,6 +64,15 @@ EXERCISE = Exercise(
             edit("size <= left and offset <= left - size", "int(offset) + int(size) < int(left)"),
             cause="You compared with `<`, and a tensor whose last byte is the file's last byte is inside.",
             cure="Compare with `<=`.", see="False for 8 bytes in 8"),
+        Mistake("in floating point", edit("size <= left and offset <= left - size", "float(offset) + float(size) <= float(left)"),
+            cause="A float has 53 bits, so beyond 2**53 the sum loses its last digits.",
+            cure="Compare integers.", see="offset 2**53 and size 1 accepted in 2**53 bytes"),
+        Mistake("cut to 32 bits", edit("size <= left and offset <= left - size", "(int(offset) & 0xFFFFFFFF) + (int(size) & 0xFFFFFFFF) <= int(left)"),
+            cause="Only the low 32 bits of offset and size were compared, and both have 64.",
+            cure="Use them as they are.", see="an offset of 2**32 accepted in 100 bytes"),
+        Mistake("nothing fits at the end", edit("size <= left and offset <= left - size", "size <= left and offset <= left - size and offset < left"),
+            cause="A size of 0 was refused at the very end, where it fits.",
+            cure="Compare `offset` with `left - size` alone.", see="False for a size of 0 at offset 8 in 8 bytes"),
         Mistake("as signed numbers", edit(
                 "size <= left and offset <= left - size",
                 "int(offset.astype(np.int64)) + int(size.astype(np.int64)) <= int(left)",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import os
 import posixpath
 import subprocess
 import sys
@@ -37,7 +38,7 @@ class Ran:
     """What one file made the naive reader do. ``harm`` names the kind, ``sentence`` says it; both empty if there is none.
 
     ``refused`` is the reader's reason if it refused the file. ``asked`` maps a tensor to the bytes that were asked for
-    its weights, ``shared`` counts the bytes that two tensors have in common, ``files`` are the files that exist now.
+    its weights, ``offsets`` to its first byte in the data, ``shared`` counts the bytes that two tensors have in common, ``files`` are the files that exist now.
     """
 
     harm: str = ""
@@ -46,6 +47,7 @@ class Ran:
     tensors: list[str] = field(default_factory=list)
     asked: dict[str, int] = field(default_factory=dict)
     shared: int = 0
+    offsets: dict[str, int] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
 
     def __repr__(self) -> str:
@@ -66,7 +68,7 @@ class Sandbox(Machine):
 
     def create(self, name: str, content: bytes = b"") -> None:
         """Write the file, wherever in ``root`` its name leads."""
-        path = posixpath.normpath(posixpath.join(EXPORT, name.replace("\\", "/")))
+        path = posixpath.normpath(posixpath.join(EXPORT, name.replace(os.sep, "/")))
         if path.startswith(("/", "../")) or path == ".." or DRIVE.match(name):
             raise Harm("file outside the sandbox", f"{name!r} leaves the temporary folder, so nothing was written")
         self.note_file(name, path)
@@ -93,6 +95,7 @@ def read_in_sandbox(data: bytes) -> Ran:
             harm, sentence = "crash", f"crash: {type(error).__name__}: {why}"
         files = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file())
     shared = _shared(machine.places)
+    offsets = {name: place - machine.start for place, _, name in machine.places}
     outside = [path for path in files if posixpath.dirname(path) != EXPORT and not path.startswith(f"{EXPORT}/")]
     if not harm and not refused and outside:
         harm = "file outside the folder"
@@ -105,7 +108,7 @@ def read_in_sandbox(data: bytes) -> Ran:
         for size, purpose in machine.requests
         if purpose.startswith(WEIGHTS)
     }
-    return Ran(harm, sentence, refused, tensors, asked, shared, files)
+    return Ran(harm, sentence, refused, tensors, asked, shared, offsets, files)
 
 
 def _shared(places: list[tuple[int, int, str]]) -> int:

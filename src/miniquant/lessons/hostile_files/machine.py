@@ -41,6 +41,7 @@ class Machine:
     rounds: int = 0
     requests: list[tuple[int, str]] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    start: int = 0  # where the data of the file begin, as the reader computed it
     places: list[tuple[int, int, str]] = field(default_factory=list)
 
     def __repr__(self) -> str:

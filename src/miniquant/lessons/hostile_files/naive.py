@@ -149,7 +149,7 @@ def read_naive_gguf(data: bytes, machine: Machine, parts: Parts | None = None) -
     alignment = metadata.get("general.alignment", 32)
     if not isinstance(alignment, int):
         raise FormatError("an alignment that is no number")
-    start = parts.data_start(at, alignment, len(data))
+    start = machine.start = parts.data_start(at, alignment, len(data))
     places, left = {}, np.uint64(len(data) - min(start, len(data)))
     for name, _, dims, kind, offset in entries:
         places[name] = np.uint64(offset), np.uint64(parts.tensor_size(dims, *BLOCKS[kind]))

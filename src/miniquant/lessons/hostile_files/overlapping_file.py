@@ -11,7 +11,7 @@ def overlapping_file(shared):
     """A file with two F32 tensors of 16 numbers each, "a" and "b", that have some bytes of the data in common.
 
     shared: how many bytes they have in common, a multiple of 4 from 4 to 64
-    ->   bytes: a GGUF file; "a" has offset 0, and all bytes of both tensors are inside the file
+    ->   bytes: a GGUF file; "a" has offset 0, "b" begins inside of "a" or with it, and all bytes of both are inside the file
     """
     offset = 64 - shared
     return gguf_file(info(b"a", (16,)), info(b"b", (16,), offset), data=bytes(offset + 64))
@@ -28,11 +28,15 @@ def oracle(shared):
 
 
 def _what_it_does(function, case):
-    """The tensors that were read with their sizes, and the bytes that they share; any other harm is a finding."""
+    """The tensors that were read with their sizes and offsets, and the bytes that they share; other harm is a finding."""
     found = ran(function, case)
     if found and found.harm not in ("", "shared bytes"):
         raise Finding("the reader does not accept both tensors", str(found))
-    return found and {"bytes in both": found.shared, "size": {name: found.asked[name] for name in found.tensors}}
+    return found and {
+        "bytes in both": found.shared,
+        "size": {name: found.asked[name] for name in found.tensors},
+        "offset": found.offsets,
+    }
 
 
 def cases(random):
@@ -70,6 +74,12 @@ EXERCISE = Exercise(
         Mistake("one name for both", edit('b"b"', 'b"a"'),
             cause="Both tensors are called a, so the file of one is written over the other's.",
             cure="Call the second one b.", see="lost tensor"),
+        Mistake("names exchanged", edit('b"a", (16,)', 'b"b", (16,)').edit('info(b"b", (16,), offset)', 'info(b"a", (16,), offset)'),
+            cause="`b` has offset 0, and `a` begins later.",
+            cure="Give `a` the offset 0.", see="the two offsets exchanged"),
+        Mistake("both later", edit('b"a", (16,)', 'b"a", (16,), 32').edit("(16,), offset)", "(16,), offset + 32)").edit("bytes(offset + 64)", "bytes(offset + 96)"),
+            cause="`a` begins 32 bytes after the start of the data.",
+            cure="Give `a` the offset 0.", see="32 where an offset of 0 is expected"),
         Mistake("rows of 16 bytes", edit('b"a", (16,)', 'b"a", (4,)').edit('b"b", (16,)', 'b"b", (4,)'),
             cause="The tensors have 4 numbers each, 16 bytes.",
             cure="Give both the dims (16,).", see="16 bytes asked for where 64 are expected"),

@@ -14,7 +14,10 @@ def read_array(data, at, machine):
 
     data: the whole file, bytes; at: where the element type (u32) begins, then the count (u64), then the elements;
     SCALARS: element type -> bytes of an element; machine.allocate(size, purpose) asks for memory, once
-    ->   (the elements as bytes, the place after them); or FormatError, and then no memory was asked for
+    ->   (the elements as bytes, the place after them). Numbers are little-endian. Ask for the bytes of the elements.
+
+    Raises FormatError if type and count or the elements are not all there, or the type is not in SCALARS; then no memory
+    was asked for.
     """
     if at + 12 > len(data):
         raise FormatError("the head of an array is not there", offset=at)

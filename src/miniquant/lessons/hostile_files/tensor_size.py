@@ -9,7 +9,9 @@ def tensor_size(dims, weights, size):
 
     dims: tuple of 0 to 4 integers from 0 to 2**64 - 1; `weights` weights take `size` bytes (1 and 4 for F32, 32 and 34
     for Q8_0), and dims[0] is a multiple of `weights`
-    ->   bytes; or FormatError if the dims that are not 0 multiply to 2**60 or more
+    ->   bytes: 0 if a dim is 0; no dims mean one weight
+
+    Raises FormatError if the dims that are not 0 multiply to 2**60 or more.
     """
     product = 1
     for dim in dims:

@@ -11,8 +11,8 @@ def wrapping_file(n_bytes):
     """A file with one F32 tensor, "w", that makes the naive reader ask for too little memory and write past it.
 
     n_bytes: a multiple of 4, from 4 to 4096
-    ->   bytes: a GGUF file; the size of "w" that the reader computes in 64 bits wraps around to n_bytes, and the file
-    has enough data that the reader writes past those n_bytes before it reaches the end of the file
+    ->   bytes: a GGUF file; the reader computes the size of "w" in 64 bits, gets n_bytes and asks for them; it copies row
+    after row (dims[0] numbers are a row), and a whole row that is in the file goes past the n_bytes
     """
     rows = 2**62 + n_bytes // 4  # times 4 bytes: 2**64 + n_bytes
     return gguf_file(info(b"w", (1, rows)), data=bytes(n_bytes + 4))

@@ -9,7 +9,8 @@ from ..shared.by_hand import nearest32
 def round_with_minimum(x, scale, minimum):
     """Equation (2): to integers above a minimum, and back.
 
-    x: (n, k) float32, scale: (n, 1) float32 above 0, minimum: (n, 1) float32   ->   (n, k) float32
+    x: (n, k) float32, scale: (n, 1) float32 above 0, minimum: (n, 1) float32
+    ->   (n, k) float32, computed in float32; halves are rounded to even, and the integers cut to 0 … 15
     """
     q = np.clip(np.rint((x - minimum) / scale), 0, 15)  # (n, k)
     return q * scale + minimum
@@ -38,6 +39,8 @@ def cases(random):
         (np.float32([[-2.5, -1.3, 0, 1.4, 5]]), *_columns((0.5, -2.5))),
         (np.float32([[-99, -6, 11, 99]]), *_columns((1, -5))),
         (np.float32([[3, 4.4, 9, 18]]), *_columns((1, 3))),  # a minimum above zero
+        (np.float32([[-20, 0, 8, 99], [-2, -1, 1.2, 1e6]]), *_columns((2, -20), (0.25, -2))),  # 15 is no weight
+        (np.float32([[-4.5, -3.5, -2.5, 3.5, -1e6]]), *_columns((1, -5))),  # ties
         (np.float32([[-0.25, 0.3, 1]]), *_columns((0.5, -0.3))),  # not a multiple of the scale
         (np.float32([[0, 4, 9], [-9, -4, 0]]), *_columns((1, 0), (2, -9))),
         (w, scale, low),
@@ -80,6 +83,14 @@ EXERCISE = Exercise(
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Each weight goes to the level below it, and not to the nearest one.",
             cure="Use `np.rint`.", see="about half of the weights one step too low"),
+        Mistake("clipped after the scale",
+            edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)")
+            .edit("q * scale", "np.clip(q * scale, 0, 15)"),
+            cause="0 and 15 were taken for the ends of the weights, and they are the ends of the integers.",
+            cure="Clip the integers, before you multiply by the scale.", see="right for a scale of 1, other ends elsewhere"),
+        Mistake("halves rounded up", edit("np.rint((x - minimum) / scale)", "np.floor((x - minimum) / scale + np.float32(0.5))"),
+            cause="A half always went to the level above it.",
+            cure="Use `np.rint`, which rounds a half to the even side.", see="a step too much where a weight lies between two levels"),
         Mistake("no clip", edit("np.clip(np.rint((x - minimum) / scale), 0, 15)", "np.rint((x - minimum) / scale)"),
             cause="Four bits end at 0 and 15, and weights beyond the range were kept.",
             cure="Clip the integers to 0 … 15.", see="99 where 10 is expected"),

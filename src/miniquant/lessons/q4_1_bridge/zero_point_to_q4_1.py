@@ -10,7 +10,9 @@ from ...lab import Exercise, Mistake, edit
 def zero_point_to_q4_1(q, scale, zero_point):
     """Blocks of Q4_1 from what a quantizer keeps.
 
-    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16   ->   n × 20 bytes, block after block
+    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16
+    ->   n × 20 bytes, block after block: scale and -scale × zero_point as little-endian float16, then byte j with integer
+    j in its low and integer j + 16 in its high nibble. For a zero point of 0, 0.0 and -0.0 are both right.
     """
     d = scale.astype("<f2").view(np.uint8)  # (n, 2)
     m = (-scale * zero_point).astype("<f2").view(np.uint8)  # (n, 2)

@@ -39,6 +39,8 @@ def cases(random):
             *(np.array(q_w, np.int8), np.array(scale_w, np.float32)[:, None]),
         )
 
+    long = np.repeat(np.int8([127, -127]), 2**17)
+    long[0] = 126
     return [
         made([[2, 3]], [0.5], [[1, -1], [4, 2]], [2, 0.25]),
         made([[100, 100]], [0.5], [[100, 100]], [0.125]),  # 20,000: beyond int8
@@ -47,6 +49,7 @@ def cases(random):
         drawn(3, 5, 16),
         drawn(4, 4, 60),
         drawn(2, 3, 9, top=7),
+        made([long], [1], [abs(long)], [1]),  # the sums grow beyond 2**24, and come back to a small odd number
     ]
 
 
@@ -65,6 +68,9 @@ EXERCISE = Exercise(
         Mistake("sums in int16", edit("q_x.astype(np.int32) @ q_w.astype(np.int32).T", "q_x.astype(np.int16) @ q_w.astype(np.int16).T"),
             cause="The sums are what is left of them in 16 bits: everything beyond -32,768 … 32,767 has wrapped around.",
             cure="Cast to int32.", see="right for sums up to 32,767"),
+        Mistake("sums in float32", edit("q_x.astype(np.int32) @ q_w.astype(np.int32).T", "q_x.astype(np.float32) @ q_w.astype(np.float32).T"),
+            cause="The sums were added up in float32, which has 24 bits: beyond 2**24 it skips integers.",
+            cure="Cast to int32 before you multiply.", see="right for short rows, a little off for long ones"),
         Mistake("without the scales of the weights", edit(" * scale_w.T", ""),
             cause="Each sum was multiplied by the scale of its token alone.",
             cure="Multiply by the scale of the row of weights, too.", see="right where that scale is 1"),

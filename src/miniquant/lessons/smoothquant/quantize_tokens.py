@@ -10,7 +10,7 @@ def quantize_tokens(x):
     """Activations as 8-bit integers, with a scale for each token.
 
     x: (tokens, in) float32   ->   (q, scale)
-    scale: (tokens, 1) float32, the largest abs(x) of the token / 127
+    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, however small it is
     q: (tokens, in) int8: x / scale as a float32 division, rounded to the nearest integer, ties to the even one
 
     The scale of a token of zeros is 0, and so are its integers. No scale is rounded to float16: nobody stores it.
@@ -34,6 +34,7 @@ def cases(random):
         [[127, 0.5, 1.5, -0.75], [0, 0, 0, 0]],
         [[-63.5, 1, 0.25], [1, 2, 4]],
         [[300, 1, -1, 0.5], [1, -1, 0.5, 0.25], [0.1, 0.3, 0.2, -0.1]],
+        [[0.0625, 0.0022145670372992754, 0], [1e-10, 5e-11, 1e-12], [-0.0, 0, 0]],  # a tie in float32; tiny scales
         random.normal(0, 1, (4, 4)),
         random.normal(0, [1, 40, 1, 1, 1], (6, 5)),
     ]
@@ -42,7 +43,7 @@ def cases(random):
 
 EXERCISE = Exercise(
     goal="Turn activations into 8-bit integers as they come, each token with its own scale.",
-    reference=quantize_tokens, oracle=oracle, cases=cases, minutes=6, difficulty="warm-up", tolerance=1e-6,
+    reference=quantize_tokens, oracle=oracle, cases=cases, minutes=6, difficulty="warm-up", tolerance=0.0,
     hints=(
         "A token is a row of x. For a row of weights you have done the same, in lab 06.",
         "`keepdims=True` keeps the axis of a maximum, so that (tokens, 1) meets (tokens, in). `np.where` can replace a scale of 0 by `np.inf`. Cast to int8 last.",
@@ -70,6 +71,13 @@ EXERCISE = Exercise(
         Mistake("scales without their axis", edit("astype(np.int8), scale", "astype(np.int8), scale[:, 0]"),
             cause="The integers are right, and the scales have the shape (tokens,).",
             cure="Keep the axis: (tokens, 1).", see="scales of the shape (tokens,)"),
+        Mistake("no scale below 1e-8 / 127", edit("keepdims=True) /", "keepdims=True).clip(np.float32(1e-8)) /"),
+            cause="The largest number of a token was taken to be 1e-8 at least, so tokens of zeros and of tiny numbers get another scale.",
+            cure="Leave the scale as it is; only the divisor of a token of zeros must not be 0.",
+            see="7.874016e-11 where a scale of 0 is expected"),
+        Mistake("divided in float64", edit("np.rint(x / divisor)", "np.rint(x / divisor.astype(np.float64))"),
+            cause="The division was done in float64. A quotient that is a tie in float32 is none there.",
+            cure="Divide float32 by float32.", see="right nearly everywhere, and one integer beside a tie off by one"),
         Mistake("a scale of 1 for zeros", edit("np.rint(x / divisor).astype(np.int8), scale", "np.rint(x / divisor).astype(np.int8), np.where(scale == 0, np.float32(1), scale)"),
             cause="The scale of a token of zeros is 1.",
             cure="Use another divisor there, and return the scale as it is.", see="1 where 0 is expected, for a token of zeros"),
