@@ -162,7 +162,10 @@ READS = made(reads, [(b"\x01\x02\x03\x04",), (b"\xff\xfe\x00\x01\x09",), (b"abcd
         (lambda d: reads(d)[::-1], "the two parts are exchanged"),
         (lambda d: list(reads(d)), "a list; a tuple is asked for"),
         (lambda d: struct.unpack_from(">HH", d) if len(d) > 3 else reads(d), "2 bytes in the other order"),
-        (lambda d: struct.unpack_from("<hh", d) if len(d) > 3 else reads(d), "read as signed"),
+        (
+            lambda d: struct.unpack_from("<hh", d) if len(d) > 3 else reads(d),
+            "comes out 65536 too small, as 16 bits with a sign do",
+        ),
         (lambda d: reads(d)[:1], "the last item is missing"),
         (lambda d: (*reads(d), 7), "and then comes [7]"),
         (lambda d: reads(d) if len(d) != 5 else refuse(FormatError("long")), "the function refuses good input"),

@@ -31,19 +31,25 @@ def best(got, expected=PLAN):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda p, v: v + 8 if p[-1] == 0 else v, "only item 0 of 'place' is wrong: it is too large by 8"),
-        (lambda p, v: 3 * v if p[-1] == 1 else v, "only item 1 of 'place' is wrong: it is 3 times the right value"),
-        (lambda p, v: v % 8 if p[-1] == 1 else v, "only item 1 of 'place' is wrong"),
+        (lambda p, v: v + 8 if p[-1] == 0 else v, "every wrong value is item 0 of 'place': each is too large by 8"),
+        (
+            lambda p, v: 3 * v if p[-1] == 1 else v,
+            "every wrong value is item 1 of 'place': each is 3 times the right value",
+        ),
+        (lambda p, v: v % 8 if p[-1] == 1 else v, "every wrong value is item 1 of 'place'"),
         (
             lambda p, v: str(v) if p[-2] == "place" else v,
-            "only item 0 of 'place' and item 1 of 'place' are",
+            "every wrong value is item 0 of 'place' or item 1 of 'place': each",
         ),
-        (lambda p, v: v.upper() if p[-1] == "kind" else v, "only 'kind' is wrong: it has other capitals"),
-        (lambda p, v: v.split(".")[0] if p[-1] == "kind" else v, "only 'kind' is wrong: it ends at the first `.`"),
-        (lambda p, v: f"x{v}" if p[-1] == "kind" else v, "only 'kind' is wrong: it has 'x' too much"),
+        (lambda p, v: v.upper() if p[-1] == "kind" else v, "every wrong value is 'kind': each has other capitals"),
+        (
+            lambda p, v: v.split(".")[0] if p[-1] == "kind" else v,
+            "every wrong value is 'kind': each ends at the first `.`",
+        ),
+        (lambda p, v: f"x{v}" if p[-1] == "kind" else v, "every wrong value is 'kind': each has 'x' too much"),
         (lambda p, v: v[1:] if p == ("b", "kind") else v, "every value that is wrong lacks 'i'"),
-        (lambda p, v: None if p[-1] == "kind" else v, "only 'kind' is wrong: it is None"),
-        (lambda p, v: 7 if p[-1] == 0 else v, "only item 0 of 'place' is wrong: it is 7 in each place"),
+        (lambda p, v: None if p[-1] == "kind" else v, "every wrong value is 'kind': each is None"),
+        (lambda p, v: 7 if p[-1] == 0 else v, "every wrong value is item 0 of 'place': each is 7 in each place"),
     ],
 )
 def test_wrong_values_are_named_by_the_end_of_their_path_and_by_what_they_have_in_common(change, words):
@@ -53,17 +59,19 @@ def test_wrong_values_are_named_by_the_end_of_their_path_and_by_what_they_have_i
 
 def test_a_value_that_stands_beside_the_right_one_is_named():
     got = changed(lambda p, v: PLAN[p[0]]["place"][1] if p[-1] == 0 else v)
-    assert best(got) == "only item 0 of 'place' is wrong: it has the right value of item 1"
+    assert best(got) == "every wrong value is item 0 of 'place': each has the right value of item 1"
 
 
 def test_a_value_of_the_part_before_is_named():
     got = changed(lambda p, v: {"b": "f.4", "c": "i.8"}.get(p[0], v) if p[-1] == "kind" else v)
-    assert "only 'kind' is wrong: it has the right value of the part before" in [s.text for s in of_leaves(PLAN, got)]
+    assert "every wrong value is 'kind': each has the right value of the part before" in [
+        s.text for s in of_leaves(PLAN, got)
+    ]
 
 
 def test_a_difference_that_adds_up_is_named():
     got = changed(lambda p, v: v + "abc".index(p[0]) + 1 if p[-1] == 0 else v)
-    assert best(got).endswith("it is too large by 1, 2, 3 and so on: a difference that adds up")
+    assert best(got).endswith("each is too large by 1, 2, 3 and so on: a difference that adds up")
 
 
 def test_numbers_cut_to_some_bits_are_named():

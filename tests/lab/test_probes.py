@@ -45,9 +45,9 @@ def last_eight(data):
 @pytest.mark.parametrize(
     ("name", "function", "words"),
     [
-        ("read_magic", three_bytes, "where bytes 3 and 7 of `data` were changed"),
+        ("read_magic", three_bytes, "Where bytes 3 and 7 of `data` were changed"),
         ("gradients", last_day, "the first value and the values between of `jars`"),
-        ("pack_fields", seven_bytes, "where bits 56 to 63 of `offset` were changed"),
+        ("pack_fields", seven_bytes, "Where bits 56 to 63 of `offset` were changed"),
     ],
 )
 def test_parts_of_the_input_that_never_count_are_named(name, function, words):
@@ -86,6 +86,6 @@ def test_results_made_of_other_bytes_have_no_map():
 
 
 def test_the_report_says_what_is_ignored():
-    assert "In the inputs where bytes 3 and 7 of `data` were changed, your result stayed the same" in repr(
+    assert "Where bytes 3 and 7 of `data` were changed and the right result changes, yours stayed the same" in repr(
         evaluate(find("read_magic"), three_bytes)
     )

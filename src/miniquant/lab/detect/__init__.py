@@ -36,7 +36,20 @@ def see(facts: Facts) -> list[Seen]:
         sentence = _sentence(facts, *of_bad_input(facts, bad), bad, [c for c in facts.calls if c.refusal])
         of_accepted = [replace(sentence, rank=LITTLE - 1)]
     first = [*of_raised, *of_wrong] if len(raised) > len(results) else [*of_wrong, *of_raised]
-    return [*first, *of_accepted]
+    return [*first, *of_accepted, *_of_both(facts, results, raised, good, first)]
+
+
+def _of_both(
+    facts: Facts, results: Sequence[Call], raised: Sequence[Call], good: Sequence[Call], said: Sequence[Seen]
+) -> list[Seen]:
+    """Which good inputs are wrong in one way or the other, if no sentence says which of them show what it is about."""
+    if not results or not raised or any("inputs tried" in seen.text for seen in said):
+        return []
+    place = where(facts, [*results, *raised], good)
+    if not place:
+        return []
+    text = f"Of the good inputs tried, {_those(place)} are wrong in one way or the other."
+    return [Seen("which inputs", text, rank=LITTLE)]
 
 
 def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[Call], among: Sequence[Call]) -> Seen:
@@ -55,6 +68,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
     tried = f"of the {kind.replace('cases', 'inputs')} tried"
     told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
+    told = told or "tried" in seen.text
     if len(calls) < len(wrong):
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
         part = where(facts, calls, among) if len(calls) > 1 else ""

@@ -11,7 +11,7 @@ from .seen import Seen
 
 FEWEST = 5  # calls; with fewer, places may agree by chance
 LONGEST = 16  # bytes or bits
-MOST_BYTES, MOST_BITS = 4, 2  # so many parts a sentence has at most
+TRIED = ", for every input tried"
 MOST_BYTES, MOST_BITS = 4, 2  # so many parts a sentence has at most
 
 
@@ -50,8 +50,8 @@ def _of_parts(pairs: Sequence[tuple[Any, Any]]) -> Seen | None:
         found = _of_integers(inner, f"in {name}, ")
         if found is None:
             return None
-        texts.append(found.text)
-    return Seen("bytes lost or in other places", "; ".join(texts), "", 13) if texts else None
+        texts.append(found.text.removesuffix(TRIED))
+    return Seen("parts of numbers", "; ".join(texts) + TRIED, "", 13) if texts else None
 
 
 def _of_integers(pairs: Sequence[tuple[int, int]], begin: str) -> Seen | None:
@@ -91,15 +91,15 @@ def _seen(pairs: Sequence[tuple[Any, Any]], unit: str, begin: str) -> Seen | Non
         return None
     which = "" if unit == "byte" and not begin else f" ({unit} 0 is the lowest)"
     parts = [
-        f"{unit} {place} is always {value:02x}" if unit == "byte" else f"{unit} {place} is always {value}"
-        for place, value in fixed.items()
+        f"{unit} {place} is always {f'{value:02x}' if unit == 'byte' else value}" for place, value in fixed.items()
     ]
     parts += [_run(unit, a, b, moved[a], moved[b]) for a, b in _together(moved)]
     if len(parts) > (MOST_BITS if unit == "bit" else MOST_BYTES):
         return None
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    text = f"{begin}{listed}{which}"
-    return Seen(f"{unit}s in other places", text, "", 13)
+    text = f"{begin}{listed}{which}{TRIED}"
+    kinds = [f"{unit}s that never change"] * bool(fixed) + [f"{unit}s in other places"] * bool(moved)
+    return Seen(" and ".join(kinds), text, "", 13)
 
 
 def _together(moved: dict[int, int]) -> list[tuple[int, int]]:

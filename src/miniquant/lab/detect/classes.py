@@ -18,6 +18,7 @@ from ..verdict import Call, Facts
 from .formulas import quantities_of
 from .seen import one_of
 
+ITEMS = ("no item", "one item", "two items", "three items")
 LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
@@ -56,7 +57,8 @@ def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> str:
     """``everywhere but where a is so, or where b is so``: properties of at least two right calls each, and of all."""
     names = dict.fromkeys(name for table in tables.values() for name in table)
     have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
-    inside = [(name, true) for name, true in have.items() if true <= right and len(true) > 1 and name.endswith(OF_ONE)]
+    ends = (*OF_ONE, *(f" has {n}" for n in ITEMS))
+    inside = [(name, true) for name, true in have.items() if true <= right and len(true) > 1 and name.endswith(ends)]
     for n, (one, a) in enumerate(inside):
         if a == right:
             return f"everywhere but {one}"
@@ -297,6 +299,8 @@ def _of_list(name: str, value: list[Any], owner: str = "") -> Iterator[tuple[str
     if owner == name:
         for length in (1, 2):
             yield f"where {owner} has more than {length} item{'s' * (length > 1)}", len(value) > length
+        for length, words in enumerate(ITEMS):
+            yield f"where {owner} has {words}", len(value) == length
     texts = [repr(item) for item in value]
     yield f"where {owner} has duplicates", len(set(texts)) < len(texts)
     if all(isinstance(item, str) for item in value):

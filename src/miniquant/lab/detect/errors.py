@@ -27,13 +27,14 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "`{0}` is used before it has a value",
         "Give it a value before the loop or the `if`.",
     ),
+    (r"ZeroDivisionError: (.*cannot be raised.*)", "{0}", "Treat 0 apart."),
     (r"ZeroDivisionError", "a number is divided by 0", "Treat a divisor of 0 apart."),
     (
         r"IndexError: pop from (?:an )?empty (\w+)",
         "`pop` finds nothing in an empty {0}",
         "Look at what was taken away before.",
     ),
-    (r"IndexError: (.*)", "an index is too large: {0}", "Compare the index with the length first."),
+    (r"IndexError: (.*)", "an index is outside the range: {0}", "Compare the index with the length first."),
     (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
     (
         r"struct.error: unpack.* requires a buffer of (?:at least )?(\d+) bytes",
@@ -63,7 +64,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "Look at the type of each of them.",
     ),
     (r"TypeError: '(\w+)' object is not (\w+)", "a value of type {0} is not {1}", "Print `type(...)` of it."),
-    (r"TypeError: (.*)", "a type does not fit: {0}", "Print the types of the values in this line."),
+    (r"TypeError: (.*)", "{0}", "Print the types of the values in this line."),
     (
         r"AttributeError: '?([\w.]+)'? object has no attribute '(\w+)'",
         "a {0} has no `{1}`",
@@ -92,12 +93,12 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     ),
     (
         r"ValueError: bytes must be in range\(0, 256\)",
-        "one byte holds 0 to 255, and a larger number is given",
+        "one byte holds 0 to 255, and a number outside this range is given",
         "Use `.to_bytes` or `struct.pack`.",
     ),
     (
         r"ValueError: The truth value of an array",
-        "an `if`, `and`, `or` or `max` got a whole array",
+        "a whole array stands where one True or False is needed",
         "Use `np.where`, `.any()`, `.all()` or `np.maximum`.",
     ),
     (
@@ -105,7 +106,11 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "a number does not fit: {0}",
         "Count how many bytes the number needs, and whether it can be negative.",
     ),
-    (r"UnicodeDecodeError: (.*)", "these bytes are no text: {0}", "Catch it, or do not decode bytes that are no text."),
+    (
+        r"UnicodeDecodeError: (.*)",
+        "these bytes cannot be decoded: {0}",
+        "Catch it, or do not decode bytes that are no text.",
+    ),
     (r"UnicodeEncodeError: (.*)", "this text does not fit the encoding: {0}", 'Use `.encode("utf-8")`.'),
     (
         r"RecursionError",
@@ -114,7 +119,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     ),
     (
         r"MemoryError|.*can't allocate memory",
-        "the call asks for more memory than a gigabyte",
+        "the call asks for more memory than it may have",
         "`bytes(n)` makes n zero bytes; use `to_bytes`, or check a count before you allocate.",
     ),
     (r"ModuleNotFoundError: (.*)", "{0}", "Use what the notebook imports."),
@@ -175,14 +180,16 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
     raised = [call for call in calls if call.outcome.error is not None]
     wanted = calls[0].expected.error
     assert wanted is not None
-    asked = asked_errors(facts.spec, wanted)[-1].__name__
+    every = [call.expected.error for call in facts.calls if call.refusal and call.expected.error]
+    asked = " or ".join(dict.fromkeys(asked_errors(facts.spec, error)[-1].__name__ for error in every))
     if len(accepted) >= len(raised):
         came = _what_came(facts, accepted)
         if len(accepted) == bad and bad > 1:
             text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
             return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), accepted
         which = some(len(accepted), bad, "inputs")
-        text = f"bad input is accepted: {came} {which} that must raise {asked}{_reasons(facts, accepted)}"
+        text = f"bad input is accepted: {came} {which} that must raise {asked}"
+        text += _reasons(facts, accepted) or _values(facts, accepted) or _reason_of_one(facts, accepted)
         return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), accepted
     error, alike = _commonest(raised)
     name = _name(error)
@@ -243,6 +250,33 @@ def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
             words.append(f'"{shown}"{"" if n == alike else f" ({n} of {alike} such inputs)"}')
         who = "the solution" if said is _of_reference else "a right answer"
         return f"; {who} refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
+    return ""
+
+
+def _values(facts: Facts, accepted: Sequence[Call]) -> str:
+    """How an accepted input differs from those that are refused, if only one argument does and it is short."""
+    refused = [call for call in facts.calls if call.refusal and call.outcome.error and not call.problem]
+    if len(accepted) > 1 or not 0 < len(refused) <= 2:
+        return ""
+    mine = [short(value, 60) for value in accepted[0].case]
+    others = [[short(value, 60) for value in call.case] for call in refused]
+    differ = [i for i, text in enumerate(mine) if any(i < len(other) and other[i] != text for other in others)]
+    if len(differ) != 1 or any(len(other) != len(mine) for other in others):
+        return ""
+    (index,) = differ
+    texts = list(dict.fromkeys(other[index] for other in others))
+    if any("…" in text for text in (mine[index], *texts)) or mine[index] in texts:
+        return ""
+    return f"; it accepts `{facts.names[index]}` = {mine[index]} and refuses {' and '.join(texts)}"
+
+
+def _reason_of_one(facts: Facts, accepted: Sequence[Call]) -> str:
+    """What a right answer says about the smallest input that is accepted."""
+    first = smallest(accepted)
+    for who, said in (("the solution", _of_reference), ("a right answer", _of_oracle)):
+        if text := said(facts, first):
+            which = "it" if len(accepted) == 1 else "the smallest of them"
+            return f'; {who} refuses {which} with "{text}"'
     return ""
 
 

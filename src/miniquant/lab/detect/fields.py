@@ -92,9 +92,12 @@ def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
         if n == 1 and len(right) <= 8:
             off = int.from_bytes(found, "little") - int.from_bytes(right, "little")
             way = "large" if off > 0 else "small"
+            if found.strip().isdigit() and int(found) == int.from_bytes(right, "little"):
+                text = f"{only}: its number is written with decimal digits, as text"
+                yield Seen("written as text", text, "Use `struct.pack` or `.to_bytes`.", 8)
             yield Seen("a wrong number", f"{only}: its number is too {way} by {abs(off)}", "", 10)
             shown = int.from_bytes(found, "little")
-            yield Seen("a wrong number", f"{only}: its number is always {shown}", "", 13, weak=True)
+            yield Seen("a wrong number", f"{only}: its number is {shown}", "", 13, weak=True)
         return
     low, high = places = alignment(expected, got) or (0, 0)
     yield from (replace(seen, weak=low < high) for seen in _of_width(right, found, unit))

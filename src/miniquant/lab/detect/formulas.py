@@ -59,7 +59,8 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
     for words, q in known.items():
         for c in MULTIPLES:
             if _close(g, c * q):
-                yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=True, whole=True)
+                weak = c != 1 or g != q or float(f"{g:.3g}") == g  # a number of many digits is no chance
+                yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=weak, whole=True)
         yield from _off(off, words, q)
         if e and q != 1 and (_close(g, e * q) or _close(g, e / q)):
             side = "large" if abs(g) > abs(e) else "small"

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..verdict import Call, Facts
+from .formulas import quantities_of
 from .numbers import array_of
-from .seen import Seen
+from .seen import Seen, number
 
 Test = Callable[[np.ndarray], bool]
+MOST = 3  # whole arguments of which a result may be a sum
 SHARE = 0.5  # of the wrong calls whose right results must be otherwise
 
 
@@ -21,6 +23,8 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     right = [array_of(call.expected.result) for call in calls]
     if len(calls) < 3 or len(found) < len(every):
         return None
+    if seen := _of_sums(facts, every):
+        return seen
     mine = [_finite(g) for g in found if g is not None and g.dtype.kind in "iuf"]
     theirs = [_finite(e) for e in right if e is not None and e.dtype.kind in "iuf"]
     if len(mine) < len(every) or len(theirs) < len(calls):
@@ -29,6 +33,7 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     with np.errstate(all="ignore"):
         for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
             if all(test(g) for g in mine) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
+                text = f"{text}, for every input tried"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
 
@@ -41,8 +46,13 @@ def _finite(x: np.ndarray) -> np.ndarray:
 def _of_any() -> Iterator[tuple[str, Test, float]]:
     yield "every result is 0", lambda x: not x.any(), 15
     yield "every value of a result is 0 or 1", lambda x: bool(np.isin(x, (0, 1)).all()), 23
+    yield "in binary, every value is 0 or only ones", lambda x: bool((x >= 0).all()) and _is_ones(x), 23.5
     yield "no value is negative", lambda x: bool((x >= 0).all()), 33
     yield "no value is positive", lambda x: bool((x <= 0).all()), 33
+
+
+def _is_ones(x: np.ndarray) -> bool:
+    return x.dtype.kind in "iuO" and all(int(v) & (int(v) + 1) == 0 for v in x.flat)
 
 
 def _of_floats() -> Iterator[tuple[str, Test, float]]:
@@ -81,3 +91,44 @@ def _on_a_grid(bits: int) -> Test:
 
 def _in_binary(bits: int) -> Test:
     return lambda x: bool((np.frexp(x.astype(float))[0] * 2**bits % 1 == 0).all())
+
+
+def _of_sums(facts: Facts, every: Sequence[Call]) -> Seen | None:
+    """Whole results that are one and the same sum of multiples of the whole arguments, or one of these, or 0."""
+    whole = [{f"`{n}`": v for n, v in zip(facts.names, call.case) if type(v) is int} for call in every]
+    named = [{w: q for w, q in quantities_of(facts, call.case).items() if type(q) is int} for call in every]
+    results = [call.outcome.result for call in every]
+    if not all(type(g) is int for g in results):
+        return None
+    for tables in (whole, named):
+        names = list(tables[0])
+        if not 0 < len(names) <= MOST or any(list(table) != names for table in tables):
+            continue
+        for name in names:
+            others = [g for g, table in zip(results, tables) if g]
+            if len(set(others)) > 2 and all(g in (0, table[name]) for g, table in zip(results, tables)):
+                text = f"every result is 0 or {name}, for every input tried"
+                return Seen("one of two results", text, "Compare it with the docstring.", 23)
+        if found := _multiples([list(table.values()) for table in tables], results):
+            terms = [
+                f"{number(c)} times {name}" if abs(c) != 1 else name if c == 1 else f"-{name}"
+                for c, name in zip(found, names)
+                if c
+            ]
+            text = f"the result is {' plus '.join(terms)}, for every input tried"
+            return Seen("a sum of multiples", text, "Compare it with the docstring.", 23)
+    return None
+
+
+def _multiples(rows: Sequence[Sequence[int]], results: Sequence[int]) -> list[int] | None:
+    """The whole numbers by which the columns are multiplied in each sum; ``None`` if there are none."""
+    small = [(row, g) for row, g in zip(rows, results) if max(abs(x) for x in (*row, g)) < 2**40]
+    if len(small) < 2 * len(rows[0]) + 1:
+        return None
+    matrix = np.array([row for row, _ in small], float)
+    if np.linalg.matrix_rank(matrix) < matrix.shape[1]:
+        return None
+    solved = np.linalg.lstsq(matrix, np.array([g for _, g in small], float), rcond=None)[0]
+    found = [int(c) for c in np.rint(solved)]
+    right = all(sum(c * x for c, x in zip(found, row)) == g for row, g in zip(rows, results))
+    return found if right and any(found) else None

@@ -19,24 +19,26 @@ OfPair = Callable[..., Iterator[Seen]]
 
 def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | None:
     """One sentence on each wrong part, where every result has the same parts; ``None`` if none has a pattern."""
+    calls = [call for call in calls if not _is_right(facts, call)]  # of these, only an argument is changed
     tables = [_parts(call) for call in calls]
-    keys = list(tables[0])
+    keys = list(tables[0]) if tables else []
     if not 1 < len(keys) <= FEW or any(list(table) != keys for table in tables) or len(calls) < 2:
         return None
     sentences = []
     rank, unknown = 0.0, 0
     for key in keys:
         pairs = [(call, *table[key]) for call, table in zip(calls, tables)]
-        wrong = [(call, e, g) for call, e, g in pairs if not equal(e, g, facts.spec.tolerance)]
+        spec = facts.spec
+        wrong = [(c, e, g) for c, e, g in pairs if not equal(e, g, spec.tolerance, ordered=spec.ordered)]
         if not wrong:
             continue
         alike = {(repr(e), repr(g)): (call, e, g) for call, e, g in wrong}  # a pair that comes twice is one proof
         pairs_seen = [set(of_pair(facts, call, e, g, 1, key)) for call, e, g in alike.values()]
         seen, places = most_common(pairs_seen)
-        where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong cases)"
+        where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong results)"
         if seen is None or seen.rank >= VAGUE or len(places) < len(alike):
             unknown += 1
-            seen = Seen("", "the result is wrong")
+            seen = Seen("", "the value is wrong")
         else:
             rank = max(rank, seen.rank)
         sentences.append((f"item {key}" if isinstance(key, int) else short(key), seen.text + where))
@@ -51,6 +53,11 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         text = f"only the values of {names} are wrong: {text}"
     title = f"the value of {names}" if len(sentences) == 1 else "key by key"
     return Seen(title, text, "", rank + 0.5 + 5 * unknown)
+
+
+def _is_right(facts: Facts, call: Call) -> bool:
+    same = equal(call.expected.result, call.outcome.result, facts.spec.tolerance, ordered=facts.spec.ordered)
+    return same and bool(call.outcome.change or call.outcome.view)
 
 
 def _parts(call: Call) -> dict[Any, tuple[Any, Any]]:
@@ -135,6 +142,14 @@ def _shared(chosen: list[str], every: list[str]) -> str:
     return ""
 
 
+def _digits(one: str, two: str) -> list[tuple[str, str]]:
+    """The one part of two dotted names in which only the zeros in front of a number differ; nothing if more differs."""
+    a, b = one.split("."), two.split(".")
+    differ = [(x, y) for x, y in zip(a, b) if x != y]
+    same = all(x.isdigit() and y.isdigit() and int(x) == int(y) for x, y in differ)
+    return differ if len(a) == len(b) and len(differ) == 1 and same else []
+
+
 def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
     """One part of every name that is written in another way, left out or added."""
     changes = set()
@@ -145,6 +160,10 @@ def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
         while a and b and a[-1] == b[-1]:
             a, b = a[:-1], b[:-1]
         changes.add((".".join(a), ".".join(b)))
+    digits = [(a, b) for one, two in zip(missing, extra) for a, b in _digits(one, two)]
+    if digits and len(digits) == len(missing):
+        text = "the numbers in the keys have zeros in front where none are expected, or the other way round"
+        yield Seen("other keys", text, "", 6.9)
     if len(changes) == 1:
         ((old, new),) = changes
         if old and new:

@@ -111,17 +111,17 @@ def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
             )
 
 
-def of_dicts(expected: Any, got: Any) -> Iterator[Seen]:
+def of_dicts(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
     """Dicts: keys that are missing or too many, values under the wrong key."""
     if not isinstance(expected, dict) or not isinstance(got, dict):
         return
     missing, extra = [k for k in expected if k not in got], [k for k in got if k not in expected]
     shared = [k for k in expected if k in got]
-    wrong = [k for k in shared if not equal(expected[k], got[k])]
+    wrong = [k for k in shared if not equal(expected[k], got[k], tolerance)]
     if missing or extra:
         rest = "" if wrong else ", and the other values are right"
-        parts = [f"missing: {', '.join(map(short, missing[:3]))}"] * bool(missing)
-        parts += [f"not expected: {', '.join(map(short, extra[:3]))}"] * bool(extra)
+        parts = [f"missing: {_few(missing)}"] * bool(missing)
+        parts += [f"not expected: {_few(extra)}"] * bool(extra)
         yield Seen("other keys", f"keys are {' and '.join(parts)}{rest}", "Compare the keys with the docstring.", 9)
         words = "missing" if not extra else "too many" if not missing else "wrong"
         yield Seen(f"keys are {words}", f"keys are {words}{rest}", "Compare the keys with the docstring.", 14)
@@ -182,6 +182,11 @@ def of_dicts(expected: Any, got: Any) -> Iterator[Seen]:
         yield Seen(
             "the same value for all", "every key has the same value", "Is a value computed once, before the loop?", 10
         )
+
+
+def _few(keys: list[Any]) -> str:
+    """The first three keys, and how many there are beyond them."""
+    return ", ".join(map(short, keys[:3])) + (f" and {len(keys) - 3} more" if len(keys) > 3 else "")
 
 
 def _of_order(e: list[Any], g: list[Any]) -> Iterator[Seen]:

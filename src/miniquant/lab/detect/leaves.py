@@ -37,12 +37,12 @@ def of_leaves(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]
     places = _places(wrong)
     for text, rank in relations:
         yield Seen("every wrong value", f"every value that is wrong {text}", "", rank + 2, weak=len(wrong) == 1)
-        for place in places:
-            verb, each = ("are", "each") if " and " in place else ("is", "it")
-            yield Seen(f"{place} wrong", f"only {place} {verb} wrong: {each} {text}", "", rank, weak=len(wrong) == 1)
-    for n, place in enumerate(places):
+        for place, said in places:
+            each = "each" if " and " in place or "every" in said else "it"
+            yield Seen(f"{place} wrong", f"{said}: {each} {text}", "", rank, weak=len(wrong) == 1)
+    for n, (place, said) in enumerate(places):
         if len(wrong) < len(expected):  # where it is comes after how it is
-            yield Seen(f"{place} wrong", f"only {place} {'are' if ' and ' in place else 'is'} wrong", "", 33 + n)
+            yield Seen(f"{place} wrong", said, "", 33 + n)
     yield from _taken(expected, got, wrong)
 
 
@@ -58,16 +58,22 @@ def _leaves(e: Any, g: Any, path: tuple[Any, ...], tolerance: float) -> Iterator
         yield Leaf(path, e, g)
 
 
-def _places(wrong: Sequence[Leaf]) -> list[str]:
-    """The ends of the paths in words, if there are one or two of them: ``item 1 of 'data_offsets'``."""
-    found = []
+def _places(wrong: Sequence[Leaf]) -> list[tuple[str, str]]:
+    """The ends of the paths in words, if there are one or two of them: ``item 1 of 'data_offsets'``; and a sentence.
+
+    Such an end may be in several parts of the result, of which only some are wrong.
+    """
+    found: list[tuple[str, str]] = []
     for length in (2, 1):
         ends = sorted(dict.fromkeys(leaf.path[-length:] for leaf in wrong), key=repr)
         if len(ends) <= NAMED and all(len(leaf.path) > length for leaf in wrong):
-            found.append(" and ".join(" of ".join(map(_step, reversed(end))) for end in ends))
+            words = " and ".join(" of ".join(map(_step, reversed(end))) for end in ends)
+            said = f"every wrong value is {words.replace(' and ', ' or ')}"
+            found.append((words, said))
     keys = {leaf.path[0] for leaf in wrong}
     if len(keys) <= NAMED and all(len(leaf.path) == 1 and not isinstance(leaf.path[0], int) for leaf in wrong):
-        found.append(" and ".join(f"the value of {_step(key)}" for key in sorted(keys, key=repr)))
+        words = " and ".join(f"the value of {_step(key)}" for key in sorted(keys, key=repr))
+        found.append((words, f"only {words} {'are' if len(keys) > 1 else 'is'} wrong"))
     return list(dict.fromkeys(found))
 
 

@@ -33,8 +33,11 @@ def array_of(value: Any) -> np.ndarray | None:
     return array if array.dtype.kind in "iuf" and array.size else None
 
 
-def of_numbers(expected: Any, got: Any, sizes: dict[str, int]) -> Iterator[Seen]:
-    """Everything that is true of the wrong numbers ``got``; ``sizes`` are lengths of the arguments, by name."""
+def of_numbers(expected: Any, got: Any, sizes: dict[str, int], tolerance: float = 0.0) -> Iterator[Seen]:
+    """Everything that is true of the wrong numbers ``got``; ``sizes`` are lengths of the arguments, by name.
+
+    Values within the tolerance are right: they are not counted among the wrong ones.
+    """
     e, g = array_of(expected), array_of(got)
     if e is None or g is None or e.shape != g.shape:
         return
@@ -53,12 +56,12 @@ def of_numbers(expected: Any, got: Any, sizes: dict[str, int]) -> Iterator[Seen]
             yield from _rounded(e, g)
             yield from _sizes(e, g)
             return
-        yield from _signs(e, g)
+        yield from _signs(e, g, tolerance)
         yield from _functions(e, g, sizes)
         yield from _factors(e, g, sizes, whole)
         yield from _rounded(e, g)
         yield from in_another_order(e, g)
-        yield from in_some_places(e, g)
+        yield from in_some_places(e, settled(e, g, tolerance))
         yield from _sizes(e, g)
 
 
@@ -71,19 +74,25 @@ def _not_numbers(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         if (e[bad] == 0).all():
             yield Seen(
                 "not a number where 0 is expected",
-                "the values are NaN where 0 is expected, and right elsewhere",
+                "every NaN stands where 0 is expected, and the other values are right",
                 "A division 0 / 0 gives NaN: treat a divisor of 0 apart.",
                 9,
             )
     elif np.isinf(g).any() and not np.isinf(e).any():
-        yield Seen("infinite values", "some values are infinite", "Look for a division by 0, or an overflow.", 11)
+        text = "every value is infinite" if np.isinf(g).all() else "some values are infinite"
+        yield Seen("infinite values", text, "Look for a division by 0, or an overflow.", 11 if e.size < 2 else 28)
     if np.isnan(e).any() and not np.isnan(g).any():
         yield Seen(
             "NaN is lost", "a number stands where NaN is expected", "Let NaN pass; `max` and `<` step over it.", 11
         )
 
 
-def _signs(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
+def settled(e: np.ndarray, g: np.ndarray, tolerance: float) -> np.ndarray:
+    """The wrong numbers, with the right ones in the place of those that are right within the tolerance."""
+    return np.where(np.abs(e - g) <= tolerance, e, g) if tolerance else g
+
+
+def _signs(e: np.ndarray, g: np.ndarray, tolerance: float) -> Iterator[Seen]:
     if not g.any() and e.any():
         yield Seen("all zeros", "every value is 0", "", 12 if e.size > 1 else 24, weak=e.size < 2)
     if e.any() and same(-e, g):
@@ -103,7 +112,7 @@ def _signs(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         yield Seen(
             "wrong signs", "some values have the wrong sign, and their sizes are right", "Look at the signs.", 16
         )
-    differs = e != g
+    differs = e != settled(e, g, tolerance)
     if (e[differs] < 0).all() and (g[differs] >= 0).all() and not (e[~differs] < 0).any() and (~differs).any():
         yield Seen(
             "negative values are wrong",
@@ -255,7 +264,7 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     if e.size > 2 and (e == g.clip(e.min(), e.max())).all() and not inside.all():
         yield Seen(
             "not clipped",
-            "values lie outside the range; once they are clipped to it, all are right",
+            "values lie beyond the smallest and the largest right one; clipped to these, all are right",
             "Clip the result.",
             23,
         )
@@ -280,24 +289,24 @@ def _wrapped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         half, whole = 2 ** (bits - 1), 2**bits
         every = not any(a == b and (a < 0 or half <= a < whole) for a, b in pairs)
         if all(-half <= a < 0 and b == a + whole for a, b in wrong):
-            what = f"negative numbers come out {whole} too large: {bits} bits were read as unsigned"
+            what = f"each wrong number is negative and comes out {whole} too large, as {bits} bits without a sign do"
             yield Seen(
-                "the sign is lost" if every else "a sign is lost",
+                f"{whole} too large" if every else "a sign is lost",
                 what if every else f"some negative numbers come out {whole} too large, and the others are right",
                 "Use a signed type, or subtract.",
                 12 if every else 24,
             )
         elif every and all(half <= a < whole and b == a - whole for a, b in wrong):
             yield Seen(
-                "read as signed",
-                f"numbers from {half} on come out {whole} too small, as if {bits} bits were read as signed",
+                f"{whole} too small",
+                f"each wrong number is {half} or more and comes out {whole} too small, as {bits} bits with a sign do",
                 "Use an unsigned type.",
                 12,
             )
         elif bits >= 8 and all(b == a % whole if a != b else 0 <= a < whole for a, b in pairs):
             yield Seen(
                 "wrapped around",
-                f"numbers that do not fit are off by multiples of {whole}: they are kept in {bits} unsigned bits",
+                f"each wrong number is off by a multiple of {whole}, as if it were kept in {bits} unsigned bits",
                 "Use a wider integer type.",
                 13,
                 weak=len(wrong) == 1,
@@ -305,7 +314,7 @@ def _wrapped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         elif bits >= 8 and all(b == (a + half) % whole - half if a != b else -half <= a < half for a, b in pairs):
             yield Seen(
                 "wrapped around",
-                f"numbers that do not fit are off by multiples of {whole}: they are kept in {bits} signed bits",
+                f"each wrong number is off by a multiple of {whole}, as if it were kept in {bits} signed bits",
                 "Use a wider integer type.",
                 13,
                 weak=len(wrong) == 1,

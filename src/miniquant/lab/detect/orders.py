@@ -32,7 +32,7 @@ def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     if e.ndim == 2 and e.size == g.size and same(e.T.reshape(e.shape), g):
         yield Seen(
             "transposed",
-            "the right values were read by columns in place of rows",
+            "the right values stand as if they were read by columns in place of rows",
             "Look at where you transpose or reshape.",
             12,
         )

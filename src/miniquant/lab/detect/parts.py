@@ -14,7 +14,7 @@ from .places import of_shapes
 from .seen import Seen
 
 
-def of_types(expected: Any, got: Any) -> Iterator[Seen]:
+def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
     """A result of another type, dtype or shape: with the right values, and without."""
     if (
         isinstance(expected, list | tuple)
@@ -29,6 +29,11 @@ def of_types(expected: Any, got: Any) -> Iterator[Seen]:
         box = "a tuple of one; a comma makes it" if isinstance(got, tuple) else "a list of one"
         yield Seen("one level of brackets", f"the right result is there, inside {box}", "", 4)
         return
+    number = isinstance(expected, int | float | np.integer | np.floating) and not isinstance(expected, bool)
+    inside = isinstance(got, np.ndarray) and got.size == 1 and got.ndim and got.dtype.kind in "iuf"
+    if number and inside and abs(float(got.reshape(-1)[0]) - float(expected)) <= tolerance:
+        text = f"the right number is there, in an array of shape {got.shape}; a number by itself is asked for"
+        yield Seen("a number in an array", text, "", 5)
     same_class = type(expected) is type(got) or (isinstance(expected, tuple) and type(got) is tuple)
     a, b = (None, None) if isinstance(expected, bytes) else (array_of(expected), array_of(got))
     if isinstance(expected, np.ndarray) and a is not None and isinstance(got, np.ndarray) and b is not None:
@@ -50,7 +55,7 @@ def of_types(expected: Any, got: Any) -> Iterator[Seen]:
                 f"Convert with `.astype(np.{a.dtype})`.",
                 45,
             )
-        if a.shape != b.shape and a.size == b.size and np.array_equal(a.reshape(-1), b.reshape(-1)):
+        if a.shape != b.shape and a.size == b.size and _close(a.reshape(-1), b.reshape(-1), tolerance):
             yield Seen(
                 "another shape",
                 "the values are right, and the shape is different",
@@ -65,12 +70,13 @@ def of_types(expected: Any, got: Any) -> Iterator[Seen]:
                 24,
             )
         elif a.shape != b.shape and a.shape == b.shape[::-1]:
-            yield Seen("axes exchanged", "the axes are exchanged", "Look at where you transpose.", 14)
+            text = "the lengths of the axes are those of the right result in reversed order"
+            yield Seen("axes exchanged", text, "Look at where you transpose.", 14)
         elif a.shape != b.shape:
             yield from of_shapes(a, b)
             yield Seen(
                 "another shape",
-                "the number of axes is right, and their lengths are not",
+                "the number of axes is right, and not all of their lengths are",
                 "Work the shapes of the smallest case by hand.",
                 33,
             )
@@ -83,15 +89,18 @@ def of_types(expected: Any, got: Any) -> Iterator[Seen]:
         return
     if isinstance(expected, int | float) and isinstance(got, int | float | np.number) and not isinstance(expected, int):
         return
-    right = _plain(expected) == _plain(got) or _close(a, b)
+    right = _plain(expected) == _plain(got) or _close(a, b, tolerance)
     if right:
         yield _other_type(expected, got, 5, right=True)
     else:
         yield _other_type(expected, got, 13 if isinstance(expected, dict) != isinstance(got, dict) else 30)
 
 
-def _close(a: np.ndarray | None, b: np.ndarray | None) -> bool:
-    return a is not None and b is not None and a.shape == b.shape and a.dtype != object and bool(np.allclose(a, b))
+def _close(a: np.ndarray | None, b: np.ndarray | None, tolerance: float) -> bool:
+    """Whether two arrays have the same values, within the tolerance."""
+    if a is None or b is None or a.shape != b.shape or a.dtype == object or b.dtype == object:
+        return False
+    return bool(np.array_equal(a, b) or np.allclose(a.astype(float), b.astype(float), rtol=0, atol=tolerance))
 
 
 def _axes(array: np.ndarray) -> str:
@@ -160,6 +169,12 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
         e, g, word = list(expected), list(got), "items"
     elif isinstance(expected, bytes) and isinstance(got, bytes):
         e, g, word = expected, got, "bytes"
+    elif isinstance(expected, str) and isinstance(got, list | tuple) and all(isinstance(x, str) for x in got):
+        for separator in ("\n", "", " ", ", "):
+            if expected == separator.join(got):
+                text = f"the parts of the text are right, in {named_type(got)}, and not joined with {separator!r}"
+                yield Seen("not joined", text, "Use `.join`.", 4)
+        return
     elif isinstance(expected, str) and isinstance(got, str):
         yield from _texts(expected, got)
         e, g, word = expected, got, "characters"
@@ -180,7 +195,7 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
         if _eq(e[::-1], g):
             yield Seen("reversed", f"the {word} are right, in reversed order", "Turn the order around.", 10)
         elif word != "bytes" and same_items(e, g):
-            if word == "items" and _eq(sorted(map(repr, e)), [*map(repr, g)]):
+            if word == "items" and _is_sorted(g):
                 yield Seen("sorted", "the right items are there, sorted", "Keep the order that is asked for.", 12)
             yield Seen(
                 "another order",
@@ -190,6 +205,13 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
             )
     if word == "items":
         yield from _which_items(e, g)
+
+
+def _is_sorted(items: list[Any]) -> bool:
+    try:
+        return bool(sorted(items) == items)
+    except (TypeError, ValueError):
+        return False
 
 
 def _eq(a: Any, b: Any) -> bool:
@@ -345,7 +367,7 @@ def _texts(e: str, g: str) -> Iterator[Seen]:
             8,
         )
     elif e.strip(".,;:") == g.strip(".,;:"):
-        yield Seen("punctuation", "a point or comma at an end differs, and nothing else", "", 9)
+        yield Seen("punctuation", "the punctuation at an end differs, and nothing else", "", 9)
     yield from of_spaces(e, g)
     for word, longer, shorter in (("missing", e, g), ("too many", g, e)):
         if len(shorter) < len(longer) and _subsequence(list(shorter), list(longer)):
@@ -355,6 +377,6 @@ def _texts(e: str, g: str) -> Iterator[Seen]:
                 text = f"the character {letter!r} is {word}" if word == "missing" else f"there are {word} {letter!r}"
                 yield Seen(f"{letter!r} {word}", f"{text}, and nothing else differs", "", 9.5)
     pairs = {(a, b) for a, b in zip(e, g) if a != b}
-    if len(e) == len(g) and len(pairs) == 1:
+    if len(e) == len(g) and len(pairs) == 1 and not all(x.isdigit() for pair in pairs for x in pair):
         ((a, b),) = pairs
         yield Seen("another character", f"{b!r} stands where {a!r} is expected, and nothing else differs", "", 9.5)

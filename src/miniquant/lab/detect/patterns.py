@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .numbers import settled
 from .orders import same
 from .seen import Seen, number
 
@@ -14,7 +15,9 @@ Mask = tuple[str, np.ndarray]
 LARGEST = 20_000  # values; a larger array is left alone
 
 
-def of_patterns(names: tuple[str, ...], case: tuple[Any, ...], expected: Any, e: Any, g: Any) -> Iterator[Seen]:
+def of_patterns(
+    names: tuple[str, ...], case: tuple[Any, ...], expected: Any, e: Any, g: Any, tolerance: float = 0.0
+) -> Iterator[Seen]:
     """What is true of the wrong values in an array: where they stand, and how they come from the right ones.
 
     ``e`` and ``g`` are two arrays of one shape; ``expected`` is the whole right result, of which ``e`` may be a part.
@@ -25,6 +28,7 @@ def of_patterns(names: tuple[str, ...], case: tuple[Any, ...], expected: Any, e:
         return
     with np.errstate(all="ignore"):
         e, g = e.astype(float), g.astype(float)
+        g = settled(e, g, tolerance)
         wrong = ~((e == g) | (np.isnan(e) & np.isnan(g)))
         if not wrong.any() or not np.isfinite(e).all():
             return
@@ -64,7 +68,7 @@ def of_patterns(names: tuple[str, ...], case: tuple[Any, ...], expected: Any, e:
             yield Seen("wrong in some places", f"values are wrong only {words}, and not all of these", "", 36)
             for text, rank in relations:
                 yield Seen(
-                    "wrong in some places", f"values are wrong only {words}: each of them is {text}", "", rank + 3
+                    "wrong in some places", f"values are wrong only {words}: each wrong one is {text}", "", rank + 3
                 )
         for text, rank in relations:
             yield Seen("other values", f"each wrong value is {text}", "", rank + (5 if rank < 27 else 14))
@@ -95,6 +99,8 @@ def _relations(
             yield "NaN", 15
         elif np.isinf(b).all():
             yield "infinite", 15
+        elif not np.isfinite(b).any():
+            yield "infinite or NaN", 15
         return
     if (b == b[0]).all() and (len(b) > 1 or b[0] in (0, 1, -1)):
         yield f"{number(b[0])}", 16

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .numbers import settled
 from .orders import same
 from .seen import Seen, number
 
@@ -50,10 +51,10 @@ def of_shapes(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         if abs(a - b) <= 2:
             text = f"{name} has {abs(a - b)} too {'many' if b > a else 'few'}"
             yield Seen("another shape", text, cure, 28)
-        yield Seen("another shape", f"only the length of {name} is wrong", cure, 32)
+        yield Seen("another shape", f"of the lengths, only that of {name} is wrong", cure, 32)
 
 
-def of_places(expected: Any, got: Any, unit: str = "row") -> Iterator[Seen]:
+def of_places(expected: Any, got: Any, unit: str = "row", tolerance: float = 0.0) -> Iterator[Seen]:
     """Which places hold wrong values, and what stands there; ``unit``: what lies along the last axis."""
     if isinstance(expected, tuple | bytes | str | bool | dict) or isinstance(got, bytes | str | bool | dict):
         return
@@ -67,6 +68,7 @@ def of_places(expected: Any, got: Any, unit: str = "row") -> Iterator[Seen]:
         e, g = e.astype(float), g.astype(float)
         if not np.isfinite(e).all() or not np.isfinite(g).all() or (e == g).all():
             return
+        g = settled(e, g, tolerance)
         yield from _moved(e.reshape(-1), g.reshape(-1))
         yield from _repeated(e, g, unit)
         for words, inside in _sets(e, unit):
@@ -142,7 +144,7 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
     if (a != b).all():
         yield Seen(f"{words} wrong", f"{words} {verb} wrong, and all others are right", cure, 25)
     else:
-        yield Seen(f"only {words}", f"only {words} {verb} wrong, not always", cure, 43, weak=True)
+        yield Seen(f"only {words}", f"all but {words} {'are' if plural else 'is'} right", cure, 43, weak=True)
     if (b == 0).all() and a.any():
         yield Seen(f"{words}: 0", f"{words} {verb} 0, and all others are right", cure, 19)
     for k, side in ((1, "before"), (-1, "after")):

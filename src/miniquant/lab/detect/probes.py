@@ -51,19 +51,26 @@ def of_probes(facts: Facts) -> Seen | None:
         if too_much:
             extra.append(f"{_words(kind, too_much)} of `{name}`")
     if idle:
-        were = "were" if len(idle) > 1 or " and " in idle[0] or " to " in idle[0] else "was"
-        text = f"In the inputs where {' and '.join(idle)} {were} changed, your result stayed the same."
+        text = f"Where {' and '.join(idle)} {_was(idle)} changed and the right result changes, yours stayed the same."
         return Seen("a part of the input is not used", text, "Use the whole argument.", 30)
     if extra:
-        text = f"In the inputs tried, your result changes with {' and '.join(extra)}, and the right one does not."
+        text = (
+            f"Where {' and '.join(extra)} {_was(extra)} changed, the right result stayed the same, and yours did not."
+        )
         return Seen("too much of the input is used", text, "Leave it out.", 30)
     return _of_order(facts, calls)
+
+
+def _was(parts: Sequence[str]) -> str:
+    return "were" if len(parts) > 1 or " and " in parts[0] or " to " in parts[0] or "bits" in parts[0] else "was"
 
 
 def _of_order(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """Values in another order, or each of them twice: the right result stays the same, and the wrong one does not."""
     arrays = [i for i, part in enumerate(calls[0].case) if isinstance(part, np.ndarray) and part.ndim == 1]
-    if not arrays or any(len({np.shape(call.case[i]) for i in arrays}) > 1 for call in calls):
+    if not arrays or any(np.ndim(call.case[i]) != 1 for call in calls for i in arrays):
+        return None
+    if any(len({np.shape(call.case[i]) for i in arrays}) > 1 for call in calls):
         return None
     names = [f"`{facts.names[i]}`" for i in arrays]
     listed = names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

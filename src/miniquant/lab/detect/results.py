@@ -16,6 +16,7 @@ from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
 from .digits import of_digits
+from .distance import how_far_off
 from .factors import of_factors
 from .fields import of_fields
 from .formulas import numbers_of, of_formulas, of_words, quantities_of
@@ -25,16 +26,17 @@ from .keys import key_by_key, of_key_names, of_moved, of_named
 from .layout import of_bytes, of_dicts
 from .leaves import of_leaves
 from .mapping import of_mapping
-from .numbers import array_of, of_numbers
+from .numbers import of_numbers
 from .parts import of_sequences, of_types
 from .patterns import of_patterns
 from .places import of_places
 from .reading import of_reading
 from .regions import of_regions
-from .seen import Seen, most_common, number
+from .seen import Seen, most_common
 from .texts import of_texts
 from .trials import LAZY, again, ignored, overflow
 
+CHANGED, SHARED = "argument changed", "shared memory"  # titles
 SURE = 12  # below this rank, one pair is enough
 
 
@@ -50,10 +52,10 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
         *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),
     }
-    sets = [_of_call(facts, call) | everywhere for call in calls]
+    sets = [found if _only_side(found) else found | everywhere for found in (_of_call(facts, call) for call in calls)]
     seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
     if not seen:
-        return [(_how_far_off(calls), list(calls))]
+        return [(how_far_off(facts, calls), list(calls))]
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
@@ -61,67 +63,6 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
         if second and (len(rest) > 1 or second.rank < SURE):
             found.append((second, [calls[place] for place in rest]))
     return found
-
-
-def _how_far_off(calls: Sequence[Call]) -> Seen:
-    """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
-    shares, factors = [], []
-    for call in calls:
-        if isinstance(call.expected.result, dict):
-            break  # its values are compared by their keys, and their order does not matter
-        e, g = array_of(call.expected.result), array_of(call.outcome.result)
-        if e is None or g is None or e.shape != g.shape or isinstance(call.expected.result, bytes):
-            continue
-        with np.errstate(all="ignore"):
-            e, g = e.astype(float), g.astype(float)
-            wrong = ~(e == g) & ~(np.isnan(e) & np.isnan(g))
-        if wrong.any():
-            shares.append((int(wrong.sum()), e.size))
-            factors.append(float(np.abs(g - e)[wrong].max()))
-    if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
-        return _missing_and_extra(calls)
-    if len(shares) < len(calls) or not np.isfinite(factors).all():
-        if any(type(call.expected.result) is not type(call.outcome.result) for call in calls):
-            return Seen("wrong results", "the results are not the right ones, and not all have the right type", rank=99)
-        if any(_dtype(call.expected.result) != _dtype(call.outcome.result) for call in calls):
-            return Seen(
-                "wrong results", "the results are not the right ones, and not all have the right dtype", rank=99
-            )
-        return Seen("wrong results", "the type of the results is right, and what is in them is not", rank=99)
-    far = f"by up to {number(max(factors))}"
-    if set(shares) == {(1, 1)}:
-        return Seen("wrong numbers", f"the type is right, and the numbers are off {far}", rank=98)
-    if all(n == of for n, of in shares):
-        return Seen("wrong values", f"type and shape are right, and all values are off, {far}", rank=98)
-    n, of = max(shares, key=lambda share: share[1])
-    return Seen(
-        "wrong values", f"type and shape are right, and values are off {far}: {n} of {of} in the largest", rank=98
-    )
-
-
-def _dtype(value: Any) -> str:
-    return str(getattr(value, "dtype", ""))
-
-
-def _missing_and_extra(calls: Sequence[Call]) -> Seen:
-    """Lists that have nothing in common but that items are missing or too many."""
-    missing = extra = 0
-    for call in calls:
-        e, g = (list(map(repr, x)) for x in (call.expected.result, call.outcome.result))
-        missing += any(x not in g for x in e)
-        extra += any(x not in e for x in g)
-    n = len(calls)
-    if not extra and not missing:
-        text = "the right items are there, in another order or in another number"
-        return Seen("another order", text, "Compare item by item.", 60)
-    if not extra and missing == n:
-        return Seen(
-            "items missing", "what is there belongs there, and items are missing", "Look at what is left out.", 60
-        )
-    if not missing and extra == n:
-        return Seen("too many items", "the right items are there, and others that do not belong there", "", 60)
-    counts = f"items are missing on {missing} and items do not belong there on {extra} of the {n} wrong cases"
-    return Seen("other items", "items have other values" if missing == extra == n else counts, rank=98)
 
 
 def is_choice(calls: Sequence[Call]) -> bool:
@@ -143,7 +84,7 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None  # capitals, or a text in place of a boolean: something else says so
     answers = {repr(_python(call.outcome.result)) for call in every}
     missing = {repr(e) for _, e in pairs} - answers
-    never = f"; it never answers {' or '.join(sorted(missing))}" if missing else ""
+    never = f"; for the inputs tried it never answers {' or '.join(sorted(missing))}" if missing else ""
     if len(calls) == len(every) and all(isinstance(x, bool) for pair in pairs for x in pair):
         return Seen("the opposite", "every answer is the opposite of the right one", "Exchange True and False.", 10)
     unique = list(dict.fromkeys((repr(g), repr(e)) for g, e in pairs))
@@ -168,6 +109,11 @@ def _of_call(facts: Facts, call: Call) -> set[Seen]:
     return set(_safely(lambda: of_pair(facts, call, expected, got)))
 
 
+def _only_side(found: set[Seen]) -> bool:
+    """Whether the result of a call is right, and something else is wrong with the call."""
+    return len(found) == 1 and all(seen.title in (CHANGED, SHARED) for seen in found)
+
+
 def _one(detector: Callable[..., Seen | None], *arguments: Any) -> list[Seen | None]:
     return [detector(*arguments)]
 
@@ -184,7 +130,7 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
     if change := call.outcome.change:
         name = facts.names[change.index]
         return Seen(
-            "argument changed",
+            CHANGED,
             f"the result is right, and the call changes its argument `{name}`",
             f"Work on a copy of `{name}`.",
             5,
@@ -199,7 +145,7 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
             plain=True,
         )
     return Seen(
-        "shared memory",
+        SHARED,
         "the result is right, and shares memory with an argument",
         "Return a copy: `.copy()`.",
         5,
@@ -256,7 +202,7 @@ def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     for index, name in enumerate(facts.names[: len(calls[0].case)]):
         every = [(c.case[index], c.outcome.result) for c in facts.calls if c.comparable]  # the right ones, too
         if all(type(a) is type(b) and equal(a, b) for a, b in every):
-            text = f"the result is the argument `{name}`, unchanged"
+            text = f"the result is the argument `{name}`, unchanged, for every input tried"
             return Seen("argument returned", text, "Return what you computed.", plain=True)
     return None
 
@@ -301,29 +247,29 @@ def of_pair(facts: Facts, call: Call, expected: Any, got: Any, depth: int = 0, k
         text = f"the answer is {bool(got)}, and must be {bool(expected)}"
         yield Seen("the opposite answer", text, "", 20)
         return
-    yield from of_types(expected, got)
+    yield from of_types(expected, got, facts.spec.tolerance)
     yield from _of_tensors(expected, got)
     fields = facts.spec.fields(*call.case) if facts.spec.fields and not depth else None
     yield from of_bytes(expected, got, fields)
     yield from of_fields(expected, got, fields)
-    yield from of_dicts(expected, got)
+    yield from of_dicts(expected, got, facts.spec.tolerance)
     yield from of_key_names(expected, got, facts.spec.tolerance)
     yield from of_moved(expected, got, facts.spec.tolerance)
     yield from of_sequences(expected, got)
     yield from of_axes(expected, got)
     yield from of_texts(expected, got, quantities_of(facts, call.case))
-    yield from of_numbers(expected, got, sizes_of(facts, call))
+    yield from of_numbers(expected, got, sizes_of(facts, call), facts.spec.tolerance)
     if depth < 2:
         yield from of_formulas(expected, got, numbers_of(facts, call, key))
         yield from of_digits(expected, got, dict(zip(facts.names, call.case)), quantities_of(facts, call.case))
         yield from of_words(quantities_of(facts, call.case), key, expected, got)
-    yield from of_patterns(facts.names, call.case, call.expected.result, expected, got)
+    yield from of_patterns(facts.names, call.case, call.expected.result, expected, got, facts.spec.tolerance)
     if depth < 2:
         yield from of_regions(facts.names, call.case, expected, got)
         given = {f"`{name}`": value for name, value in zip(facts.names, call.case)}
         arrays = {words: q for words, q in quantities_of(facts, call.case).items() if isinstance(q, np.ndarray)}
         yield from of_arguments(given | arrays, expected, got)
-    yield from of_places(expected, got)
+    yield from of_places(expected, got, tolerance=facts.spec.tolerance)
     yield from of_reading(facts, call, expected, got)
     if not depth:
         yield from of_named(quantities_of(facts, call.case), expected, got)

@@ -33,6 +33,8 @@ def of_texts(expected: Any, got: Any, quantities: dict[str, Any]) -> Iterator[Se
         place = f"in line {n + 1}, " if len(e) > 1 else ""
         differences = list(_of_line(e[n], g[n], numbers))
         found += [place + text for text in differences]
+        if len(differences) == 1 and (nth := _only_number(e[n], g[n])):
+            yield Seen("a number in a line", f"{place}only number {nth} is wrong", cure, 18.5)
         for rank, text in enumerate(differences):
             yield Seen("a detail of a line", place + text, cure, 17 + rank / 10)
     if 1 < len(found) <= MOST:
@@ -97,6 +99,8 @@ def _of_number(e: str, g: str, nth: int, numbers: dict[str, float]) -> str:
         if abs(_value(e) - _value(g)) <= 10**-few:
             asked = f"{right} {'is' if right == 1 else 'are'} asked for"
             return f"{which} has {found} decimal{'s' * (found != 1)}, and {asked}"
+    if right == found and abs(_value(e) - _value(g)) <= 1.01 * 10**-right:
+        return f"{which} is off by 1 in its last place, as if it were rounded in another way"
     for words, value in numbers.items():
         if f"{value:.{found}f}" == g.replace(",", ""):
             return f"{which} is {words}"
@@ -105,9 +109,16 @@ def _of_number(e: str, g: str, nth: int, numbers: dict[str, float]) -> str:
         for off, side in ((factor, "large"), (1 / factor, "small")):
             if ratio and abs(ratio / off - 1) < 0.02:
                 return f"{which} is {words} times too {side}"
-    if right == found and abs(_value(e) - _value(g)) <= 1.01 * 10**-right:
-        return f"the last digit of {which} is wrong, as if it were rounded in another way"
     return f"{which} is a different number"
+
+
+def _only_number(e: str, g: str) -> int:
+    """The how many-th number of a line is the only part that differs; 0 if there is no such one."""
+    a, b = TOKEN.findall(e), TOKEN.findall(g)
+    wrong = [at for at, (x, y) in enumerate(zip(a, b)) if x != y]
+    if len(a) != len(b) or len(wrong) != 1 or not all(NUMBER.match(x[wrong[0]]) for x in (a, b)):
+        return 0
+    return _ordinals(a)[wrong[0]]
 
 
 def _value(text: str) -> float:

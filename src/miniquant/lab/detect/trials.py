@@ -104,6 +104,7 @@ def ignored(facts: Facts) -> Seen | None:
             tried += 1
         else:
             if tried >= 3:
-                text = f"the result does not depend on `{name}`: with another `{name}` it stays the same"
+                text = f"with another `{name}` the result stays the same"
+                text += f", in all {tried} calls tried in which the right one changes"
                 return Seen(f"`{name}` is not used", text, f"Use `{name}`.", 30)
     return None

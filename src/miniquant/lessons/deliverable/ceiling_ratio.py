@@ -53,7 +53,7 @@ EXERCISE = Exercise(
     why="you now know which promises no file of this format can keep, however large the model is.",
     mistakes=(
         Mistake("scales forgotten", edit(" + 16 / group_size", ""),
-            cause="This is the clean 8 of the assignment's question: every weight must also pay its part of a scale.",
+            cause="The result is that without scales: every weight must also pay its part of a scale.",
             cure="Add `16 / group_size` bits to each weight.", see="`8.0` for 4 bits, whatever the group size"),
         Mistake("a whole scale for each weight", edit("16 / group_size", "16"),
             cause="Every weight pays a whole scale in the result, not its part of one.",

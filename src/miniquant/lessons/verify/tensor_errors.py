@@ -84,7 +84,7 @@ def traits(expected, found):
         "a tensor has two shapes": bool(other),
         "a tensor has two shapes with as many axes": any(len(a) == len(b) for a, b in other),
         "a tensor has two shapes with as many values": any(math.prod(a) == math.prod(b) for a, b in other),
-        "a tensor has two shapes of which one is stretched to the other": any(_stretches(a, b) for a, b in other),
+        "a tensor has two shapes that numpy stretches to one shape": any(_stretches(a, b) for a, b in other),
         "the first tensor has one shape, and another one has two": bool(other) and shapes[0][0] == shapes[0][1],
         "an error is NaN": any(bool((np.asarray(found[name]) != np.asarray(found[name])).any()) for name in shared),
         "there is no tensor": not expected and not found,

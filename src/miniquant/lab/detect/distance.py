@@ -1,0 +1,102 @@
+"""What is said of wrong results that have no pattern: how far off they are, and on which side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..verdict import Call, Facts
+from .numbers import array_of, settled
+from .seen import Seen, number
+
+Pair = tuple[np.ndarray, np.ndarray]
+SHARES = (0.01, 0.05, 0.1, 0.5)  # of the right number
+FEWEST = 3  # numbers of which a property is said
+
+
+def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
+    """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
+    if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
+        return _missing_and_extra(calls)
+    if any(type(call.expected.result) is not type(call.outcome.result) for call in calls):
+        return Seen("wrong results", "the results are not the right ones, and not all have the right type", rank=99)
+    if any(_dtype(call.expected.result) != _dtype(call.outcome.result) for call in calls):
+        return Seen("wrong results", "the results are not the right ones, and not all have the right dtype", rank=99)
+    pairs = [_pair(call, facts.spec.tolerance) for call in calls]
+    known = [pair for pair in pairs if pair is not None]
+    if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
+        return Seen("wrong results", "the type of the results is right, and what is in them is not", rank=99)
+    far = number(max(float(np.abs(g - e).max()) for e, g in known))
+    if all(e.size == 1 for e, _ in known):
+        text = f"the type is right, and the numbers are off by up to {far}{_traits(known)}"
+        return Seen("wrong numbers", text, rank=98)
+    n, of = max((int((e != g).sum()), e.size) for e, g in known)
+    if all((e != g).all() for e, g in known):
+        text = f"type and shape are right, and all values are off, by up to {far}{_traits(known)}"
+        return Seen("wrong values", text, rank=98)
+    text = f"type and shape are right, and values are off by up to {far}; in the worst case {n} of {of} are wrong"
+    return Seen("wrong values", text + _traits(known), rank=98)
+
+
+def _pair(call: Call, tolerance: float) -> Pair | None:
+    """Both results as floats of one shape, with what is right within the tolerance made equal."""
+    if isinstance(call.expected.result, dict | bytes):
+        return None  # values of a dict are compared by their keys, and their order does not matter
+    e, g = array_of(call.expected.result), array_of(call.outcome.result)
+    if e is None or g is None or e.shape != g.shape:
+        return None
+    with np.errstate(all="ignore"):
+        e, g = e.astype(float), g.astype(float)
+        return e, settled(e, g, tolerance)
+
+
+def _traits(pairs: Sequence[Pair]) -> str:
+    """What holds for every wrong number of all pairs: the side on which it lies, its sign, its power of two."""
+    e, g = (np.concatenate([pair[side][pair[0] != pair[1]].reshape(-1) for pair in pairs]) for side in (0, 1))
+    if e.size < FEWEST:
+        return ""
+    found = [words for words, holds in _TESTS if holds(e, g)]
+    if not found and (share := next((s for s in SHARES if (np.abs(g - e) <= s * np.abs(e)).all()), 0)):
+        found = [f"each is right to {number(100 * share)} % of itself"]
+    return f"; {found[0]}" if found else ""
+
+
+def _exponents(e: np.ndarray, g: np.ndarray) -> bool:
+    same = (np.frexp(np.abs(e))[1] == np.frexp(np.abs(g))[1]) & (np.sign(e) == np.sign(g))
+    return bool(same.all() and (e != np.rint(e)).any())
+
+
+_TESTS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
+    ("of each wrong one the sign and the power of two are right: it lies between the same two powers", _exponents),
+    ("each wrong one is too large", lambda e, g: bool((g > e).all())),
+    ("each wrong one is too small", lambda e, g: bool((g < e).all())),
+    ("each wrong one is too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
+    ("each wrong one is too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
+)
+
+
+def _dtype(value: Any) -> str:
+    return str(getattr(value, "dtype", ""))
+
+
+def _missing_and_extra(calls: Sequence[Call]) -> Seen:
+    """Lists that have nothing in common but that items are missing or too many."""
+    missing = extra = 0
+    for call in calls:
+        e, g = (list(map(repr, x)) for x in (call.expected.result, call.outcome.result))
+        missing += any(x not in g for x in e)
+        extra += any(x not in e for x in g)
+    n = len(calls)
+    if not extra and not missing:
+        text = "the right items are there, in another order or in another number"
+        return Seen("another order", text, "Compare item by item.", 60)
+    if not extra and missing == n:
+        return Seen(
+            "items missing", "what is there belongs there, and items are missing", "Look at what is left out.", 60
+        )
+    if not missing and extra == n:
+        return Seen("too many items", "the right items are there, and others that do not belong there", "", 60)
+    counts = f"items are missing on {missing} and items do not belong there on {extra} of the {n} wrong results"
+    return Seen("other items", "items have other values" if missing == extra == n else counts, rank=98)
