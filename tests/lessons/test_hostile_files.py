@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import struct
 import tracemalloc
 from dataclasses import fields as fields_of
@@ -133,6 +134,7 @@ def test_the_process_sees_the_harm_that_the_machine_sees(name):
 def test_overlapping_tensors_are_accepted_and_their_common_bytes_are_counted():
     ran = run_limited(gguf_file(info(b"a", (16,)), info(b"b", (16,), 56), data=bytes(120)))
     assert (ran.harm, ran.shared, ran.tensors) == ("shared bytes", 8, ["a", "b"])
+    assert ran.offsets == {"a": 0, "b": 56}
 
 
 def test_a_name_is_followed_out_of_the_folder_but_not_out_of_the_sandbox(tmp_path):
@@ -141,6 +143,8 @@ def test_a_name_is_followed_out_of_the_folder_but_not_out_of_the_sandbox(tmp_pat
         ran = run_limited(gguf_file(info(name.encode(), (1,)), data=bytes(4)))
         assert (ran.harm, ran.files) == ("file outside the sandbox", []), name
     assert list(tmp_path.iterdir()) == []
+    backslashes = run_limited(gguf_file(info(b"..\\x", (1,)), data=bytes(4))).files
+    assert backslashes == ["home/you/models/x.bin" if os.sep == "\\" else "home/you/models/export/..\\x.bin"]
 
 
 def test_a_file_that_ends_the_process_is_a_crash_and_the_next_file_gets_a_new_process(monkeypatch):

@@ -68,9 +68,10 @@ class Sandbox(Machine):
 
     def create(self, name: str, content: bytes = b"") -> None:
         """Write the file, wherever in ``root`` its name leads."""
-        path = posixpath.normpath(posixpath.join(EXPORT, name.replace(os.sep, "/")))
-        if path.startswith(("/", "../")) or path == ".." or DRIVE.match(name):
+        anywhere = posixpath.normpath(posixpath.join(EXPORT, name.replace("\\", "/")))  # Windows' separators as well
+        if anywhere.startswith(("/", "../")) or anywhere == ".." or DRIVE.match(name):
             raise Harm("file outside the sandbox", f"{name!r} leaves the temporary folder, so nothing was written")
+        path = posixpath.normpath(posixpath.join(EXPORT, name.replace(os.sep, "/")))  # as this system takes it
         self.note_file(name, path)
         target = self.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
