@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import torch
+from calibration import walk_linear_layers
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
 from miniquant.calibrate import awq, calibration_tokens, plant_outliers, round_to_nearest, smoothquant, w8a8
 from miniquant.calibrate.awq import channel_scale, search_scale
-from miniquant.calibrate.folding import fold_into_norm, fold_into_value
-from miniquant.calibrate.inputs import get_weight, output_error, walk_linear_layers
+from miniquant.calibrate.blocks import blocks_of
+from miniquant.calibrate.folding import fold_into_norm, fold_into_rows
+from miniquant.calibrate.inputs import get_weight, output_error
 from miniquant.calibrate.rounding import RATIOS, clip_weights, fake_quantize_nearest
 from miniquant.calibrate.smoothquant import smooth_scale
 from miniquant.core.errors import QuantizationError
@@ -117,7 +119,7 @@ def test_a_fold_into_a_norm_by_hand():
         norm.bias.copy_(torch.tensor([1.0, 2.0]))
         linear.weight.copy_(torch.tensor([[5.0, 7.0]]))
         linear.bias.fill_(0.5)
-    fold_into_norm(norm, linear, np.array([2.0, 0.25]))
+    fold_into_norm(norm, [linear], np.array([2.0, 0.25]))
     assert norm.weight.tolist() == [1.5, 4.0] and norm.bias.tolist() == [0.5, 8.0]
     assert linear.weight.tolist() == [[10.0, 1.75]] and linear.bias.tolist() == [0.5]
 
@@ -126,7 +128,7 @@ def test_a_fold_into_v_touches_the_last_third_of_the_rows_and_their_bias():
     model = random_model()
     attention, scale = model.layers[0].attn, np.linspace(0.5, 2, 64).astype(np.float32)
     before = {name: p.detach().clone() for name, p in attention.named_parameters()}
-    fold_into_value(attention, scale)
+    fold_into_rows(blocks_of(model).halves[0].rows, attention.proj, scale)
     assert torch.equal(attention.qkv.weight[:128], before["qkv.weight"][:128])
     assert torch.allclose(attention.qkv.weight[128:], before["qkv.weight"][128:] / torch.from_numpy(scale)[:, None])
     assert torch.allclose(attention.qkv.bias[128:], before["qkv.bias"][128:] / torch.from_numpy(scale))
@@ -138,10 +140,10 @@ def test_a_fold_into_v_touches_the_last_third_of_the_rows_and_their_bias():
 def test_any_positive_scale_may_be_folded(seed):
     model, tokens = random_model(), np.arange(32)[None]
     twin, random = random_model(), np.random.default_rng(seed)
-    for block in twin.layers:
-        for norm, linear in ((block.ln1, block.attn.qkv), (block.ln2, block.mlp.fc1)):
-            fold_into_norm(norm, linear, np.exp(random.normal(size=64)))
-        fold_into_value(block.attn, np.exp(random.normal(size=64)))
+    for half in blocks_of(twin).halves:
+        fold_into_norm(half.norm, half.entering.values(), np.exp(random.normal(size=64)))
+        if half.rows:
+            fold_into_rows(half.rows, half.leaving[1], np.exp(random.normal(size=64)))
     assert apart(model, twin, tokens) < 1e-4
 
 
@@ -160,7 +162,7 @@ def test_a_fold_of_fc1_into_fc2_would_be_wrong_under_gelu(trained, text):
 def test_a_scale_that_cannot_be_divided_by_is_refused(scale):
     block = random_model().layers[0]
     with pytest.raises(QuantizationError, match="positive number for each of 64 input channels"):
-        fold_into_norm(block.ln1, block.attn.qkv, scale)
+        fold_into_norm(block.ln1, [block.attn.qkv], scale)
 
 
 @pytest.mark.parametrize("algorithm", [lambda m, t: awq(m, t, clip=False), smoothquant], ids=["AWQ", "SmoothQuant"])

@@ -5,12 +5,13 @@ import importlib
 import numpy as np
 import pytest
 import torch
+from calibration import walk_linear_layers
 from hypothesis import given
 from hypothesis import strategies as st
 
 from miniquant.calibrate import calibration_tokens, gptq, round_to_nearest
 from miniquant.calibrate.gptq import cholesky_of_inverse, damped, gptq_layer
-from miniquant.calibrate.inputs import get_weight, output_error, walk_linear_layers
+from miniquant.calibrate.inputs import get_weight, output_error
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.quality import evaluate
 from miniquant.models.corpus import held_out_windows

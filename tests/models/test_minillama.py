@@ -103,7 +103,7 @@ def test_training_a_tokenizer_twice_gives_the_same_bytes_and_special_tokens_are_
 
 
 def test_documents_stand_between_their_ends():
-    ids = minillama.encode_documents(minillama.load_tokenizer(), ["a list", "", "é"])
+    ids = corpus.encode_documents(minillama.load_tokenizer(), ["a list", "", "é"])
     tokenizer = minillama.load_tokenizer()
     assert ids.dtype == np.int64
     expected = ["<s>", "▁a", "▁list", "</s>", "<s>", "</s>", "<s>", "▁", "<0xC3>", "<0xA9>", "</s>"]

@@ -12,10 +12,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..models.minigpt import MiniGPT
 from ..quantization.grids import GridRule
-from .folding import fold_before
-from .inputs import calibration_walk, get_weight, output_error, set_weight
+from .inputs import Model, calibration_walk, get_weight, output_error, set_weight
 from .rounding import clip_weights, fake_quantize_nearest, rule_named
 
 ALPHAS = tuple(i / 20 for i in range(21))
@@ -23,32 +21,36 @@ SMALLEST_MEAN = 1e-4  # of the mean activation: what a channel counts as at leas
 
 
 def awq(
-    model: MiniGPT,
+    model: Model,
     tokens: np.ndarray | None = None,
     rule: str | GridRule = "Q4_1",
     *,
     clip: bool = True,
     progress: bool | None = None,
-) -> MiniGPT:
+) -> Model:
     """A copy of the model, still in float32, whose weights lose less when they are rounded to the rule's grid.
 
-    tokens: (n, length) int64, from the training text by default. With ``clip=False`` it computes what ``model``
-    computes, for the scales are folded into the layers in front; clipping then changes weights on purpose. No layer's
-    output error, for what reaches it on the calibration text, is worse than with plain rounding: alpha 0 is among those
-    tried, and a row that clipping does not help is not clipped. ``progress=None`` shows a bar on a terminal only.
+    model: a MiniGPT, or a Llama of transformers. tokens: (n, length) int64, from the training text by default; a Llama
+    has no default. With ``clip=False`` it computes what ``model`` computes, for the scales are folded into the layers
+    in front; clipping then changes weights on purpose. Layers that read the same numbers, as a Llama's q, k and v do,
+    have one scale, and their output error together, for what reaches them on the calibration text, is not worse than
+    with plain rounding: alpha 0 is among those tried, and a row that clipping does not help is not clipped.
+    ``progress=None`` shows a bar on a terminal only.
 
-    Raises ``QuantizationError`` for tokens that are no windows, and for what the rule cannot hold.
+    Raises ``QuantizationError`` for tokens that are no windows, for what the rule cannot hold, and for another model.
     """
     rule = rule_named(rule)
     twin, walk = calibration_walk(model, tokens, "AWQ", progress)
-    for name, linear, seen in walk:
+    for layers, seen, fold in walk:
         hessian = seen.hessian
-        if fold := fold_before(twin, name):
-            scale = search_scale(get_weight(linear), seen.mean, hessian, rule)
+        if fold:
+            together = np.concatenate([get_weight(linear) for linear in layers.values()])  # (sum of out, in)
+            scale = search_scale(together, fold.mean(seen.mean), hessian, rule)
             fold(scale)
             hessian = hessian / np.outer(scale, scale)  # of the inputs as they are now
         if clip:
-            set_weight(linear, clip_weights(get_weight(linear), hessian, rule))
+            for linear in layers.values():
+                set_weight(linear, clip_weights(get_weight(linear), hessian, rule))
     return twin
 
 

@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.errors import QuantizationError
-from ..models.minigpt import MiniGPT
 from ..quantization.grids import Grid, GridRule, QuantizedMatrix, dequantize, quantize
-from .inputs import calibration_walk, get_weight, output_error, set_weight
+from .inputs import Model, calibration_walk, get_weight, output_error, set_weight
 from .rounding import clip_weights, quantize_nearest, rule_named, with_quantized_layers
 
 DAMPING = 0.01  # of the mean diagonal of H
@@ -22,7 +21,7 @@ BLOCK = 128  # columns; later ones are moved once a block
 
 
 def gptq(
-    model: MiniGPT,
+    model: Model,
     tokens: np.ndarray | None = None,
     rule: str | GridRule = "Q4_1",
     *,
@@ -30,28 +29,30 @@ def gptq(
     act_order: bool = True,
     clip: bool = False,
     progress: bool | None = None,
-) -> MiniGPT:
+) -> Model:
     """A frozen copy with every linear layer rounded, each for the inputs that the rounded layers before it give.
 
-    tokens: (n, length) int64, from the training text by default. ``act_order`` rounds the columns with the largest
+    model: a MiniGPT, or a Llama of transformers, whose head stays float. tokens: (n, length) int64, from the training
+    text by default; a Llama has no default. ``act_order`` rounds the columns with the largest
     activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
     the rule's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
     text is worse than with plain rounding: a row that would be is rounded to nearest. ``progress=None`` shows a bar on
     a terminal only.
 
-    Raises ``QuantizationError`` for tokens that are no windows, for what the rule cannot hold, and for a Hessian that
-    is not positive definite after damping.
+    Raises ``QuantizationError`` for tokens that are no windows, for what the rule cannot hold, for another model, and
+    for a Hessian that is not positive definite after damping.
     """
     rule = rule_named(rule)
     twin, walk = calibration_walk(model, tokens, "GPTQ", progress)
     chosen = {}
-    for name, linear, seen in walk:
-        try:
-            found = gptq_layer(get_weight(linear), seen.hessian, rule, damping=damping, act_order=act_order, clip=clip)
-        except QuantizationError as error:
-            raise QuantizationError(f"{name}: {error}") from None
-        set_weight(linear, dequantize(*found))  # the next layers see what rounding has done
-        chosen[name] = found
+    for group in walk:
+        for name, linear in group.layers.items():
+            w, hessian = get_weight(linear), group.seen.hessian
+            try:
+                chosen[name] = gptq_layer(w, hessian, rule, damping=damping, act_order=act_order, clip=clip)
+            except QuantizationError as error:
+                raise QuantizationError(f"{name}: {error}") from None
+            set_weight(linear, dequantize(*chosen[name]))  # the next layers see what rounding has done
     return with_quantized_layers(twin, chosen, rule)
 
 

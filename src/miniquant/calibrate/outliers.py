@@ -16,24 +16,24 @@ import copy
 import numpy as np
 
 from ..core.errors import QuantizationError
-from ..models.minigpt import MiniGPT
+from .blocks import blocks_of
 from .folding import fold_into_norm
+from .inputs import Model
 
 CHANNELS, FACTOR = 5, 32.0
 
 
-def plant_outliers(model: MiniGPT, channels: int = CHANNELS, factor: float = FACTOR, seed: int = 0) -> MiniGPT:
-    """A copy of the model with planted outliers: ``channels`` channels of every block's LayerNorms times ``factor``.
+def plant_outliers(model: Model, channels: int = CHANNELS, factor: float = FACTOR, seed: int = 0) -> Model:
+    """A copy of the model with planted outliers: ``channels`` channels of every block's norms times ``factor``.
 
     Raises ``QuantizationError`` for more channels than there are, or a factor that is not above 0.
     """
-    width = model.config.d_model
-    if not 0 <= channels <= width or not 0 < factor < np.inf:
-        raise QuantizationError(f"{channels} of {width} channels times {factor:g} is nothing to plant")
     twin, random = copy.deepcopy(model), np.random.default_rng(seed)
-    for block in twin.blocks:
-        for norm, linear in ((block.ln1, block.attn.qkv), (block.ln2, block.mlp.fc1)):
-            scale = np.ones(width, np.float32)
-            scale[random.choice(width, channels, replace=False)] = 1 / factor  # dividing by it makes them larger
-            fold_into_norm(norm, linear, scale)
+    for half in blocks_of(twin).halves:
+        width = len(next(iter(half.entering.values())).weight[0])
+        if not 0 <= channels <= width or not 0 < factor < np.inf:
+            raise QuantizationError(f"{channels} of {width} channels times {factor:g} is nothing to plant")
+        scale = np.ones(width, np.float32)
+        scale[random.choice(width, channels, replace=False)] = 1 / factor  # dividing by it makes them larger
+        fold_into_norm(half.norm, half.entering.values(), scale)
     return twin.eval()

@@ -12,11 +12,11 @@ import numpy as np
 from torch import nn
 
 from ..core.errors import QuantizationError, SchemeError
-from ..models.minigpt import MiniGPT
 from ..models.quantizer import ModelQuantizer, QuantizedLinear
 from ..quantization.grids import GRID_RULES, GridRule, QuantizedMatrix, dequantize, quantize
 from ..quantization.spec import QuantizationConfig
-from .inputs import output_error
+from .blocks import outside_blocks
+from .inputs import Model, output_error
 
 RATIOS = tuple(1 - i / 20 for i in range(11))  # 1, 0.95 … 0.5: how much of a group's range the clip search keeps
 
@@ -45,16 +45,17 @@ def fake_quantize_nearest(w: np.ndarray, rule: GridRule) -> np.ndarray:
     return dequantize(*quantize_nearest(w, rule))
 
 
-def round_to_nearest(model: MiniGPT, rule: str | GridRule = "Q4_1") -> MiniGPT:
-    """A frozen copy with every linear layer rounded to nearest; embeddings, norms and biases stay as they are.
+def round_to_nearest(model: Model, rule: str | GridRule = "Q4_1") -> Model:
+    """A frozen copy with every linear layer of the blocks rounded to nearest; all else stays as it is, the head too.
 
-    Raises ``QuantizationError`` for a rule that does not exist or that cannot hold the weights.
+    Raises ``QuantizationError`` for a rule that does not exist or that cannot hold the weights, and for another model
+    than a MiniGPT or a Llama.
     """
-    quantizer = ModelQuantizer(QuantizationConfig(rule_named(rule)))
+    quantizer = ModelQuantizer(QuantizationConfig(rule_named(rule), exclude=outside_blocks(model)))
     return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
 
 
-def with_quantized_layers(model: MiniGPT, chosen: Mapping[str, QuantizedMatrix], rule: GridRule) -> MiniGPT:
+def with_quantized_layers(model: Model, chosen: Mapping[str, QuantizedMatrix], rule: GridRule) -> Model:
     """A frozen copy whose linear layers hold these integers on these grids, by the name of the layer.
 
     Nothing is rounded here, and a ``ModelExporter`` writes the integers as they are.

@@ -14,22 +14,22 @@ import copy
 import numpy as np
 
 from ..core.errors import QuantizationError
-from ..models.minigpt import MiniGPT
 from ..models.quantizer import ModelQuantizer
 from ..quantization.grids import GRID_RULES
 from ..quantization.spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
-from .folding import fold_before
-from .inputs import calibration_walk, get_weight
+from .blocks import outside_blocks
+from .inputs import Model, calibration_walk, get_weight
 
 STRENGTH = 0.5
 
 
 def smoothquant(
-    model: MiniGPT, tokens: np.ndarray | None = None, strength: float = STRENGTH, *, progress: bool | None = None
-) -> MiniGPT:
+    model: Model, tokens: np.ndarray | None = None, strength: float = STRENGTH, *, progress: bool | None = None
+) -> Model:
     """A copy of the model that computes the same, with the channels of its activations nearer to each other in size.
 
-    tokens: (n, length) int64, from the training text by default; strength: 0 leaves the difficulty to the activations,
+    model: a MiniGPT, or a Llama of transformers. tokens: (n, length) int64, from the training text by default; a Llama
+    has no default. strength: 0 leaves the difficulty to the activations,
     1 gives all of it to the weights. ``progress=None`` shows a bar on a terminal only.
 
     Raises ``QuantizationError`` for tokens that are no windows, or a strength that is not from 0 to 1.
@@ -37,9 +37,10 @@ def smoothquant(
     if not 0 <= strength <= 1:
         raise QuantizationError(f"the migration strength is from 0 to 1, not {strength}; 0.5 shares alike")
     twin, walk = calibration_walk(model, tokens, "SmoothQuant", progress)
-    for name, linear, seen in walk:
-        if fold := fold_before(twin, name):
-            fold(smooth_scale(seen.largest, get_weight(linear), strength))
+    for layers, seen, fold in walk:
+        if fold:
+            columns = np.stack([np.abs(get_weight(linear)).max(axis=0) for linear in layers.values()]).max(axis=0)
+            fold(smooth_scale(fold.largest(seen.largest), fold.largest(columns)[None], strength))
     return twin
 
 
@@ -57,12 +58,12 @@ def smooth_scale(largest: np.ndarray, w: np.ndarray, strength: float = STRENGTH)
     return scale.astype(np.float32)
 
 
-def w8a8(model: MiniGPT) -> MiniGPT:
+def w8a8(model: Model) -> Model:
     """A copy that rounds to eight bits what a linear layer multiplies: weights per row, activations per token.
 
     Fake quantization: the numbers are those of the integers, the arithmetic is float32. Activations are rounded as they
-    come, each token with a scale of its own, so no calibration is needed for them.
+    come, each token with a scale of its own, so no calibration is needed for them. A Llama's head stays float.
     """
     tokens = QuantizationSpec(Dtype.int8, scale_type=ScaleType.float32, is_dynamic=True)
-    quantizer = ModelQuantizer(QuantizationConfig(GRID_RULES["int8"], tokens))
+    quantizer = ModelQuantizer(QuantizationConfig(GRID_RULES["int8"], tokens, exclude=outside_blocks(model)))
     return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))

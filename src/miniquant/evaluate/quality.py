@@ -11,15 +11,17 @@ import math
 import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
 from ..models import corpus
-from ..models.minigpt import MiniGPT
+from ..models.language import logits_of
 from .kept import keeping
 
 
@@ -88,27 +90,32 @@ class Quality:
 
 
 def evaluate(
-    model: MiniGPT,
+    model: Any,
     windows: np.ndarray | None = None,
-    reference: MiniGPT | None = None,
+    reference: Any = None,
     batch: int = 8,
     progress: bool = False,
+    tokenizer: Tokenizer | None = None,
 ) -> Quality:
     """The quality of a model on windows of held-out text, ``batch`` of them at once.
 
-    windows: (n, length + 1) int64, the held-out topics by default   ->   ``Quality``: nll in nats per token, one value
-    a window; kl only with ``reference``. Raises ``ValueError`` if ``length`` is beyond the model's context.
+    model, reference: a MiniGPT, a model of transformers, or anything that makes logits of tokens. windows:
+    (n, length + 1) int64, the held-out topics by default   ->   ``Quality``: nll in nats per token, one value a window;
+    kl only with ``reference``. ``tokenizer`` is the model's, MiniGPT's by default. Raises ``ValueError`` if ``length``
+    is beyond the context of a MiniGPT.
     """
-    windows = corpus.held_out_windows() if windows is None else windows
+    windows = corpus.held_out_windows(tokenizer=tokenizer) if windows is None else windows
     starts = tqdm(range(0, len(windows), batch), desc="evaluating", unit="batch", disable=not progress)
-    return _measure(model, (windows[start : start + batch] for start in starts), keeping(reference, windows, batch))
+    batches = (windows[start : start + batch] for start in starts)
+    return _measure(model, batches, keeping(reference, windows, batch), tokenizer)
 
 
 def evaluate_in_llamacpp(
     path: str | os.PathLike[str],
     windows: np.ndarray | None = None,
-    reference: MiniGPT | None = None,
+    reference: Any = None,
     progress: bool = False,
+    tokenizer: Tokenizer | None = None,
 ) -> Quality:
     """``evaluate``, with llama.cpp computing the logits from a GGUF file, one window at a time.
 
@@ -116,29 +123,31 @@ def evaluate_in_llamacpp(
     """
     from .llamacpp import LlamaCpp
 
-    windows = corpus.held_out_windows() if windows is None else windows
+    windows = corpus.held_out_windows(tokenizer=tokenizer) if windows is None else windows
     with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
         one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
 
         def by_llama(tokens: Tensor) -> Tensor:
             return torch.from_numpy(llama.logits(tokens[0].tolist()))[None]
 
-        return _measure(by_llama, one_by_one, keeping(reference, windows, 1))
+        return _measure(by_llama, one_by_one, keeping(reference, windows, 1), tokenizer)
 
 
 @torch.no_grad()
 def _measure(
-    logits: Callable[[Tensor], Tensor], batches: Iterable[np.ndarray], reference: Callable[[Tensor], Tensor] | None
+    model: Callable[[Tensor], Any],
+    batches: Iterable[np.ndarray],
+    reference: Callable[[Tensor], Any] | None,
+    tokenizer: Tokenizer | None,
 ) -> Quality:
-    """logits: (batch, length) int64 -> (batch, length, vocab) float32; batches: (batch, length + 1) int64 each."""
-    sizes = corpus.token_bytes(corpus.load_tokenizer())
+    """model: (batch, length) int64 -> (batch, length, vocab) float32; batches: (batch, length + 1) int64 each."""
     nll, kl, bytes_per_token = [], [], []
     for windows in batches:
         tokens = torch.from_numpy(windows)
-        logp = F.log_softmax(logits(tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
+        logp = F.log_softmax(logits_of(model, tokens[:, :-1]).double(), dim=-1)  # (batch, length, vocab)
         nll.append(-logp.gather(-1, tokens[:, 1:, None])[..., 0].mean(-1).numpy())
         if reference is not None:
-            logq = F.log_softmax(reference(tokens[:, :-1]).double(), dim=-1)
+            logq = F.log_softmax(logits_of(reference, tokens[:, :-1]).double(), dim=-1)
             kl.append((logq.exp() * (logq - logp)).sum(-1).mean(-1).numpy())
-        bytes_per_token.append(sizes[windows[:, 1:]].mean(axis=1, dtype=np.float64))
+        bytes_per_token.append(corpus.window_bytes(windows, tokenizer).mean(axis=1, dtype=np.float64))
     return Quality(np.concatenate(nll), np.concatenate(kl) if kl else None, np.concatenate(bytes_per_token))

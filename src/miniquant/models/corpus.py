@@ -1,4 +1,4 @@
-"""The text that MiniGPT learns from and is measured on: what every Python installation carries about itself.
+"""The text that MiniGPT and MiniLlama learn from and are measured on: what Python says about itself.
 
 Two sources, both read from the running interpreter and never copied: ``topics`` (the language reference of
 ``help('...')``) and ``docstrings`` (of the standard library). A document is held out if the hash of its name says
@@ -27,6 +27,7 @@ from tokenizers import Tokenizer
 Source = Literal["topics", "docstrings"]
 
 END_OF_TEXT = "<|endoftext|>"  # token 0, stands before every document
+SENTENCEPIECE_BEGIN, SENTENCEPIECE_END = "<s>", "</s>"  # of MiniLlama
 HELD_OUT_PART = 0.13  # of the documents
 SHORTEST_DOCSTRING = 80  # characters
 SHORTEST_DUPLICATE = 40  # characters; shorter paragraphs ("See also:") may repeat
@@ -159,25 +160,51 @@ def load_tokenizer() -> Tokenizer:
 
 
 def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> np.ndarray:
-    """All documents as one row of token ids, each after an end-of-text token: (n,) int64."""
-    ids: list[int] = []
-    for encoding in tokenizer.encode_batch(documents):
-        ids.append(0)
-        ids.extend(encoding.ids)
+    """All documents as one row of token ids, each after an end-of-text token: (n,) int64.
+
+    A SentencePiece tokenizer puts ``<s>`` before a text by itself, and each text ends with ``</s>``.
+    """
+    end = tokenizer.token_to_id(SENTENCEPIECE_END)
+    before, after = ([0], []) if end is None else ([], [end])
+    ids = [i for encoding in tokenizer.encode_batch(documents) for i in (*before, *encoding.ids, *after)]
     return np.array(ids, dtype=np.int64)
 
 
-def held_out_windows(source: Source = "topics", length: int = 256, limit: int | None = None) -> np.ndarray:
-    """Held-out text cut into windows that do not overlap: (n, length + 1) int64; the last column is predicted only."""
-    ids = encode_documents(load_tokenizer(), held_out_documents(source))
+def held_out_windows(
+    source: Source = "topics", length: int = 256, limit: int | None = None, tokenizer: Tokenizer | None = None
+) -> np.ndarray:
+    """Held-out text cut into windows that do not overlap: (n, length + 1) int64; the last column is predicted only.
+
+    The tokens are MiniGPT's, or another tokenizer's.
+    """
+    ids = encode_documents(tokenizer or load_tokenizer(), held_out_documents(source))
     starts = range(0, len(ids) - length, length)
     return np.stack([ids[start : start + length + 1] for start in starts][:limit])
 
 
 def token_bytes(tokenizer: Tokenizer) -> np.ndarray:
-    """How many bytes of text each token stands for: (vocab_size,) int64; 0 for the end of a text.
+    """How many bytes of text each token stands for: (vocab_size,) int64; 0 for the beginning and the end of a text.
 
-    The byte-level alphabet writes every byte as one character, so a token's length is its number of bytes.
+    The byte-level alphabet writes every byte as one character, so a token's length is its number of bytes. A
+    SentencePiece token is text with ▁ for a space, or one byte, written as ``<0x0A>``.
     """
-    tokens = [tokenizer.id_to_token(i) for i in range(tokenizer.get_vocab_size())]
-    return np.array([0 if token == END_OF_TEXT else len(token or "") for token in tokens], dtype=np.int64)
+    tokens = [tokenizer.id_to_token(i) or "" for i in range(tokenizer.get_vocab_size())]
+    if tokenizer.token_to_id(SENTENCEPIECE_END) is None:
+        sizes = [0 if token == END_OF_TEXT else len(token) for token in tokens]
+    else:
+        special = {i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special}
+        one = re.compile("<0x[0-9A-F]{2}>")
+        texts = ["." if one.fullmatch(token) else token.replace("▁", " ") for token in tokens]
+        sizes = [0 if i in special else len(text.encode()) for i, text in enumerate(texts)]
+    return np.array(sizes, dtype=np.int64)
+
+
+def window_bytes(windows: np.ndarray, tokenizer: Tokenizer | None = None) -> np.ndarray:
+    """How many bytes of text each predicted token stands for: (n, length + 1) int64   ->   (n, length) int64.
+
+    The space that SentencePiece puts before a text stands in no text, and counts nothing.
+    """
+    tokenizer = tokenizer or load_tokenizer()
+    begin = tokenizer.token_to_id(SENTENCEPIECE_BEGIN)
+    sizes: np.ndarray = token_bytes(tokenizer)[windows[:, 1:]]
+    return sizes if begin is None else sizes - ((windows[:, :-1] == begin) & (sizes > 0))

@@ -16,13 +16,14 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors
 
-UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"  # tokens 0, 1 and 2
+from . import corpus
+
+UNKNOWN, BEGIN, END = "<unk>", corpus.SENTENCEPIECE_BEGIN, corpus.SENTENCEPIECE_END  # tokens 0, 1 and 2
 SPACE = "▁"  # how SentencePiece writes one
-SHAPE = {
+SHAPE: dict[str, Any] = {
     "vocab_size": 1536,
     "hidden_size": 256,
     "intermediate_size": 768,
@@ -49,7 +50,7 @@ def load_minillama() -> Any:
     """
     from transformers import LlamaForCausalLM
 
-    return LlamaForCausalLM.from_pretrained(folder(), dtype=torch.float32).eval()
+    return LlamaForCausalLM.from_pretrained(folder(), dtype=torch.float32)  # in evaluation mode already
 
 
 @functools.cache
@@ -149,13 +150,3 @@ def save_folder(out: Path, model: Any, sentencepiece: bytes, made: dict[str, Any
 
 def _write_json(path: Path, values: dict[str, Any]) -> None:
     path.write_text(json.dumps(values, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
-
-
-# ---- text in its tokens ----------------------------------------------------------------------------------------------
-
-
-def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> np.ndarray:
-    """All documents as one row of token ids, each between ``<s>`` and ``</s>``: (n,) int64."""
-    end = tokenizer.token_to_id(END)
-    ids = [i for encoding in tokenizer.encode_batch(documents) for i in (*encoding.ids, end)]
-    return np.array(ids, dtype=np.int64)

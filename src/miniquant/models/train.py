@@ -154,7 +154,7 @@ def _llama(documents: list[str], recipe: Recipe, out: Path) -> float:
     tokenizer = minillama.to_tokenizer(sentencepiece)
     torch.manual_seed(recipe.seed)
     model = LlamaForCausalLM(LlamaConfig(**minillama.SHAPE))
-    made = _trained(model, minillama.encode_documents(tokenizer, documents), documents, recipe)
+    made = _trained(model, corpus.encode_documents(tokenizer, documents), documents, recipe)
     minillama.save_folder(out, model, sentencepiece, made)
     return float(made["minutes"])
 
