@@ -11,7 +11,17 @@ import gguf
 import numpy as np
 import torch
 import transformers
-from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import (
+    AddedToken,
+    Regex,
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 from transformers import (
     GPT2Config,
     GPT2LMHeadModel,
@@ -24,7 +34,7 @@ from transformers import (
 
 from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import held_out_documents
-from miniquant.models.huggingface.tokenizer import PRE_TOKENIZERS
+from miniquant.models.huggingface.bpe import PRE_TOKENIZERS
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
@@ -72,7 +82,12 @@ GPT2 = {"vocab_size": 520, "n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions
 
 @functools.cache
 def make_tokenizer(pre: str = "gpt-2") -> Tokenizer:
-    """A byte-level BPE with one of the rules for words; <s> and </s> are special, the added <|tool|> is not."""
+    """A byte-level BPE with one of the rules for words; <s> and </s> are special, the added <|tool|> is not.
+
+    Or ``sentencepiece``, a BPE of characters with a space before a text, as Llama 2 has it.
+    """
+    if pre == "sentencepiece":
+        return _make_sentencepiece()
     (steps, ignore_merges) = next((steps, ignoring) for name, steps, ignoring in PRE_TOKENIZERS if name == pre)
     tokenizer = Tokenizer(models.BPE())
     rule = {"type": "Sequence", "pretokenizers": [{"trim_offsets": True, **step} for step in steps]}
@@ -89,7 +104,38 @@ def make_tokenizer(pre: str = "gpt-2") -> Tokenizer:
     return tokenizer
 
 
+def _make_sentencepiece() -> Tokenizer:
+    """The pieces are those of a trained BPE; merges are every way to join two pieces, in the order of the pieces."""
+    trained = Tokenizer(models.BPE())
+    trained.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+    trained.pre_tokenizer = pre_tokenizers.Split(Regex(r"▁*[^▁\s]+|▁+"), "isolated")
+    special, raw = ["<unk>", "<s>", "</s>"], [f"<0x{byte:02X}>" for byte in range(256)]
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY - 260, initial_alphabet=["▁"], limit_alphabet=100, show_progress=False
+    )
+    trained.train_from_iterator([*held_out_documents("topics")[:40], " " * 64, "-" * 9, "=" * 32], trainer)
+    pieces = [piece for piece, _ in sorted(trained.get_vocab().items(), key=lambda item: item[1]) if "\n" not in piece]
+    longest_first = sorted(pieces, key=lambda piece: len(piece) == 1)  # characters come last, as SentencePiece has them
+    ids = {token: i for i, token in enumerate([*special, *raw, *longest_first])}
+    merges = [
+        (piece[:at], piece[at:])
+        for piece in longest_first
+        for at in range(1, len(piece))
+        if piece[:at] in ids and piece[at:] in ids
+    ]
+    tokenizer = Tokenizer(models.BPE(ids, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    tokenizer.normalizer = trained.normalizer
+    back = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    tokenizer.decoder = decoders.Sequence(back)
+    tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
+    tokenizer.add_special_tokens([AddedToken(token, normalized=False) for token in special])
+    tokenizer.add_tokens([AddedToken("<|tool|>", normalized=False)])
+    return tokenizer
+
+
 def save_tokenizer(folder: Path, pre: str = "gpt-2", **more: Any) -> None:
+    if pre == "sentencepiece":
+        more["unk_token"] = "<unk>"
     PreTrainedTokenizerFast(
         tokenizer_object=make_tokenizer(pre), bos_token="<s>", eos_token="</s>", **more
     ).save_pretrained(folder)
@@ -116,10 +162,11 @@ def save_llama3(folder: Path, seed: int = 0, **config: Any):
     return save_llama(folder, seed=seed, pre="llama-bpe", **{**LLAMA3, **config})
 
 
-def save_qwen2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, **config: Any):
+def save_qwen2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, pre: str = "qwen2", **config: Any):
     """A small Qwen2: biases on q, k and v, and a tied head unless ``tie_word_embeddings=False`` is said."""
+    shard = config.pop("max_shard_size", "1GB")
     shape = {**LLAMA, "bos_token_id": 0, "eos_token_id": 1, "tie_word_embeddings": True, **config}
-    return _save(Qwen2ForCausalLM(Qwen2Config(**shape)), folder, dtype, seed, "qwen2", "1GB")
+    return _save(Qwen2ForCausalLM(Qwen2Config(**shape)), folder, dtype, seed, pre, shard)
 
 
 def save_gpt2(folder: Path, dtype: torch.dtype = torch.float32, seed: int = 0, pre: str = "gpt-2", **config: Any):
@@ -161,6 +208,8 @@ def by_hand(name, w, config):
     """A checkpoint's tensor as the GGUF file has it: transposed, or the rows of each head paired up one by one."""
     if config.model_type == "gpt2":
         return w.T if w.ndim == 2 and ".h." in name and not name.endswith("wte.weight") else w
+    if config.model_type == "qwen2":
+        return w
     heads = {"q_proj": config.num_attention_heads, "k_proj": config.num_key_value_heads}.get(name.split(".")[-2])
     if heads is None:
         return w
@@ -170,7 +219,7 @@ def by_hand(name, w, config):
 
 
 def official_names(config):
-    arch = gguf.MODEL_ARCH.LLAMA if config.model_type == "llama" else gguf.MODEL_ARCH.GPT2
+    arch = gguf.MODEL_ARCH[config.model_type.upper()]
     table = gguf.get_tensor_name_map(arch, config.num_hidden_layers)
     return lambda name: f"{table.get_name(name.rpartition('.')[0])}.{name.rpartition('.')[2]}"
 

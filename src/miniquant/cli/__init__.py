@@ -213,7 +213,7 @@ def _refuse_useless(output: Path, format: Format, options: dict[str, tuple[str, 
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .gguf file.")
 @click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
 def convert(folder: Path, output: Path, kind: str) -> None:
-    """Convert a Hugging Face FOLDER (Llama or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
+    """Convert a Hugging Face FOLDER (Llama, Qwen2 or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
     from collections import Counter
 
     from ..formats.gguf_lite.sizes import human
@@ -228,6 +228,8 @@ def convert(folder: Path, output: Path, kind: str) -> None:
     click.echo(f"wrote {output}, {human(output.stat().st_size)}: {len(converted.types)} tensors ({of_each})")
     for name, reason in converted.skipped.items():
         click.echo(f"left out {visible(name)}: {reason}")
+    for note in converted.notes:
+        click.echo(f"note: {note}")
 
 
 @main.command(name="to-bump")

@@ -191,7 +191,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
     from .file_types import HEADS, QUANTIZATION_VERSION, file_type
     from .huggingface.convert import places_of, read_recipe
     from .huggingface.llama import rope_order
-    from .huggingface.tokenizer import read_tokenizer_metadata
+    from .huggingface.tokenizer import read_tokenizer
 
     recipe, config = read_recipe(folder)
     state, tensors = model.state_dict(), {}
@@ -219,7 +219,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
         "general.name": folder.resolve().name or "model",
         "general.file_type": kind.number,
         "general.quantization_version": QUANTIZATION_VERSION,
-        **read_tokenizer_metadata(folder, config, recipe.vocabulary),
+        **read_tokenizer(folder, config, recipe.vocabulary).metadata,
     }
     return tensors | recipe.added(), metadata
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import torch
 from click.testing import CliRunner
-from hf_models import GPT2, LLAMA, edit, save_gpt2, save_llama
-from transformers import GPT2Config, LlamaConfig
+from hf_models import GPT2, LLAMA, edit, save_gpt2, save_llama, save_qwen2
+from transformers import GPT2Config, LlamaConfig, Qwen2Config
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
 from miniquant import cli
@@ -24,13 +24,15 @@ from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.huggingface.config import HARMLESS, Config
 from miniquant.models.huggingface.convert import ARCHITECTURES, convert_folder, read_recipe
 from miniquant.models.huggingface.llama import llama, rope_factors, rope_order
+from miniquant.models.huggingface.sentencepiece import OTHER_SPACES
 
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """A Llama and a GPT-2 that nobody changes."""
+    """A Llama, a Qwen2 and a GPT-2 that nobody changes."""
     base = tmp_path_factory.mktemp("config")
     save_llama(base / "llama", num_hidden_layers=1)
+    save_qwen2(base / "qwen2", num_hidden_layers=1)
     save_gpt2(base / "gpt2", n_layer=1)
     return base
 
@@ -57,7 +59,7 @@ BOTH = {
     "a part of the architecture": ({"architectures": ["LlamaModel"]}, "architectures: found .'LlamaModel'."),
     "two architectures": ({"architectures": ["LlamaForCausalLM", "GPT2LMHeadModel"]}, "architectures: found"),
     "architectures that are none": ({"architectures": [["LlamaForCausalLM"]]}, "architectures: found"),
-    "another model type": ({"model_type": "mistral"}, "model_type: found 'mistral'; .* knows '(llama|gpt2)'"),
+    "another model type": ({"model_type": "mistral"}, "model_type: found 'mistral'; .* knows '(llama|qwen2|gpt2)'"),
     "quantized weights": (
         {"quantization_config": {"quant_method": "awq", "bits": 4}},
         r"quantization_config: the weights are quantized already \('awq'\); take the original",
@@ -117,6 +119,20 @@ ONLY_LLAMA = {
     "a layer fewer": ({"num_hidden_layers": 0}, "num_hidden_layers: found 0, expected a whole number above 0"),
     "biases": ({"attention_bias": True}, "lacks 'model.layers.0.self_attn.k_proj.bias', .* and 1 more"),
 }  # fmt: skip
+ONLY_QWEN2 = {
+    "a sliding window": ({"use_sliding_window": True}, "use_sliding_window: found True; this converter knows False"),
+    "layers that slide": ({"layer_types": ["sliding_attention"]}, "layer_types: found .'sliding_attention'.; this"),
+    "layers of text": ({"layer_types": "full_attention"}, "layer_types: found 'full_attention'; this converter knows"),
+    "factors, which llama.cpp has for a Llama alone": (
+        {"rope_parameters": LLAMA3 | {"original_max_position_embeddings": 32}},
+        "rope_parameters: found the type 'llama3'; this converter knows default, linear, and turning by other angles",
+    ),
+    "wide heads": ({"head_dim": 24}, "head_dim: found 24, and llama.cpp takes hidden_size 64 / 4 heads for a Qwen2"),
+    "biases that the architecture has without": ({"attention_bias": True}, "attention_bias: found True, and this"),
+    "a head of odd width": ({"head_dim": 15}, "head_dim: found 15; rope turns pairs, so it must be even"),
+    "a million layers": ({"num_hidden_layers": 10**6}, "num_hidden_layers: found 1000000, and 14 tensors cannot"),
+    "an untied head": ({"tie_word_embeddings": False}, "the checkpoint lacks 'lm_head.weight'"),
+}
 ONLY_GPT2 = {
     "another activation": ({"activation_function": "gelu"}, "activation_function: found 'gelu'; .* 'gelu_new' and"),
     "relu": ({"activation_function": "relu"}, "activation_function: found 'relu'"),
@@ -135,6 +151,7 @@ CASES = [
     *(("llama", *case) for case in BOTH.items()),
     *(("gpt2", *case) for case in BOTH.items()),
     *(("llama", *case) for case in ONLY_LLAMA.items()),
+    *(("qwen2", *case) for case in ONLY_QWEN2.items()),
     *(("gpt2", *case) for case in ONLY_GPT2.items()),
 ]
 
@@ -161,9 +178,16 @@ def test_keys_that_say_nothing_and_keys_that_change_nothing_are_no_obstacle(chan
     assert (saved / "a.gguf").read_bytes() == (saved / "b.gguf").read_bytes()
 
 
+MADE = (
+    (LlamaConfig(**LLAMA), "LlamaForCausalLM"),
+    (Qwen2Config(**LLAMA), "Qwen2ForCausalLM"),
+    (GPT2Config(**GPT2), "GPT2LMHeadModel"),
+)
+
+
 def test_every_key_that_transformers_writes_for_these_models_is_known(tmp_path):
     """Read, or known to be harmless: a new version of the library that writes more shows up here."""
-    for config, name in ((LlamaConfig(**LLAMA), "LlamaForCausalLM"), (GPT2Config(**GPT2), "GPT2LMHeadModel")):
+    for config, name in MADE:
         config.architectures = [name]
         values = json.loads(config.to_json_string(use_diff=False))
         (tmp_path / "config.json").write_text(json.dumps(values), "utf-8")
@@ -190,6 +214,12 @@ PUBLISHED = {  # configs as they stand in folders that people download
         num_hidden_layers=16, num_key_value_heads=8, rms_norm_eps=1e-5, rope_theta=500000.0, vocab_size=128256,
         rope_scaling={"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
                       "original_max_position_embeddings": 8192, "rope_type": "llama3"},
+    ),
+    "Qwen2.5": published(
+        architectures=["Qwen2ForCausalLM"], model_type="qwen2", attention_dropout=0.0, hidden_act="silu",
+        hidden_size=2048, intermediate_size=11008, max_position_embeddings=32768, max_window_layers=70,
+        num_attention_heads=16, num_hidden_layers=36, num_key_value_heads=2, rms_norm_eps=1e-6, rope_theta=1000000.0,
+        sliding_window=32768, tie_word_embeddings=True, use_sliding_window=False, vocab_size=151936,
     ),
     "GPT-2": published(
         architectures=["GPT2LMHeadModel"], model_type="gpt2", activation_function="gelu_new", attn_pdrop=0.1,
@@ -237,6 +267,15 @@ def test_only_llama_3_brings_factors(saved):
     assert llama(Config(saved / "llama" / "config.json")).added() == {}
 
 
+def test_a_window_that_is_not_used_says_nothing(saved):
+    before = (saved / "qwen2" / "config.json").read_bytes()
+    try:
+        edit(saved / "qwen2" / "config.json", sliding_window=64, max_window_layers=1, layer_types=["full_attention"])
+        convert_folder(saved / "qwen2", saved / "a.gguf", "f16")
+    finally:
+        (saved / "qwen2" / "config.json").write_bytes(before)
+
+
 # ---- the command line ------------------------------------------------------------------------------------------------
 
 
@@ -252,6 +291,14 @@ def test_the_command_says_what_it_wrote_and_what_it_left_out(saved, tmp_path):
         assert f"{len(file.tensors)} tensors (11 F32, 5 Q8_0)" in done.output
     assert done.stderr == ""
     assert len(done.output.splitlines()) == 1
+
+
+def test_the_command_prints_the_notes(tmp_path):
+    save_llama(tmp_path / "folder", num_hidden_layers=1, pre="sentencepiece")
+    edit(tmp_path / "folder" / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")
+    done = call(tmp_path / "folder", "-o", tmp_path / "m.gguf")
+    assert done.exit_code == 0, done.output
+    assert done.output.splitlines()[1:] == [f"note: {OTHER_SPACES}"]
 
 
 def test_the_default_is_q8_0_and_any_case_will_do(saved, tmp_path):

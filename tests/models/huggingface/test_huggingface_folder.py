@@ -13,7 +13,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from hf_models import edit, save_gpt2, save_llama
+from hf_models import edit, save_gpt2, save_llama, save_qwen2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
@@ -452,6 +452,7 @@ print((int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) 
 """
 LARGE = {
     save_llama: {"vocab_size": 8192, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
+    save_qwen2: {"vocab_size": 8192, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
     save_gpt2: {"n_embd": 1024, "n_inner": 8192, "n_layer": 1},  # transposed
 }
 
@@ -460,8 +461,9 @@ LARGE = {
 @pytest.mark.parametrize("save", LARGE)
 def test_it_takes_no_torch_and_at_most_three_times_the_largest_tensor(save, dtype, tmp_path):
     """Of real memory, what is mapped of the checkpoint included."""
-    save(tmp_path / "small", dtype)
-    save(tmp_path / "large", dtype, **LARGE[save])
+    pre = {"pre": "sentencepiece"} if save is save_llama else {}
+    save(tmp_path / "small", dtype, **pre)
+    save(tmp_path / "large", dtype, **pre, **LARGE[save])
     largest = max(stored.n_bytes for stored in open_checkpoint(tmp_path / "large").values())
     assert largest >= 16_000_000
     for kind in ("f32", "q8_0"):

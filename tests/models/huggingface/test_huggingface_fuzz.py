@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hf_models import save_gpt2, save_llama
+from hf_models import save_gpt2, save_llama, save_qwen2
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -25,6 +25,7 @@ ANYTHING = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=5,
 )
+NAMES = ["llama", "gpt2", "qwen2"]  # the last with a SentencePiece tokenizer
 KEYS = st.sampled_from([
     *("rope_scaling", "rope_theta", "quantization_config", "auto_map", "sliding_window", "head_dim", "n_inner"),
     *("add_bos_token", "pad_token", "unk_token", "chat_template", "added_tokens_decoder", "normalizer", "merges"),
@@ -33,14 +34,12 @@ KEYS = st.sampled_from([
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
-    """Two small folders, as the text of their JSON files, and the rest beside it."""
+    """Three small folders, as the text of their JSON files, and the rest beside it."""
     base = tmp_path_factory.mktemp("fuzz")
     save_llama(base / "llama", num_hidden_layers=1, max_shard_size="50KB")
     save_gpt2(base / "gpt2", n_layer=1, max_shard_size="50KB")
-    parsed = {
-        name: {file: json.loads((base / name / file).read_text("utf-8")) for file in FILES}
-        for name in ("llama", "gpt2")
-    }
+    save_qwen2(base / "qwen2", pre="sentencepiece", num_hidden_layers=1, max_shard_size="50KB")
+    parsed = {name: {file: json.loads((base / name / file).read_text("utf-8")) for file in FILES} for name in NAMES}
     return base, parsed
 
 
@@ -86,7 +85,7 @@ def attempt(saved, name, file, path, value):
 
 
 @settings(max_examples=100)
-@given(st.data(), st.sampled_from(["llama", "gpt2"]), st.sampled_from(FILES), ANYTHING)
+@given(st.data(), st.sampled_from(NAMES), st.sampled_from(FILES), ANYTHING)
 def test_any_value_in_any_place_is_converted_or_refused(saved, data, name, file, value):
     known = list(places(saved[1][name][file]))
     path = data.draw(st.sampled_from(known) | (KEYS | st.text(max_size=200)).map(lambda key: (key,)))
@@ -97,7 +96,7 @@ NUMBERS = st.sampled_from([1, 2, 3, 7, 100, 511, 2**31 - 1, 1e-30, 1e-6, 0.5, 1.
 
 
 @settings(max_examples=50)
-@given(st.data(), st.sampled_from(["llama", "gpt2"]), NUMBERS)
+@given(st.data(), st.sampled_from(NAMES), NUMBERS)
 def test_any_number_for_a_number_is_converted_or_refused(saved, data, name, value):
     """Most of these are refused, since the shapes do not fit; context, base, epsilon and the roles may be anything."""
     numbers = [

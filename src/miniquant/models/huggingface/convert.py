@@ -1,8 +1,8 @@
-"""A Hugging Face folder, with its tokenizer, as a GGUF file that llama.cpp runs: Llama and GPT-2.
+"""A Hugging Face folder, with its tokenizer, as a GGUF file that llama.cpp runs: Llama, Qwen2 and GPT-2.
 
-A recipe (``hf_llama``, ``hf_gpt2``) turns ``config.json`` into llama.cpp's keys and a table of tensors. Every tensor of
-the checkpoint must have its place in that table, and every place its tensor; then the weights are read, turned, encoded
-and written a few rows at a time, so that a model larger than the memory can be converted.
+A recipe (``llama``, ``qwen2``, ``gpt2``) turns ``config.json`` into llama.cpp's keys and a table of tensors. Every
+tensor of the checkpoint must have its place in that table, and every place its tensor; then the weights are read,
+turned, encoded and written a few rows at a time, so that a model larger than the memory can be converted.
 """
 
 from __future__ import annotations
@@ -26,21 +26,26 @@ from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
-from .llama import llama, rope_order
-from .tokenizer import read_tokenizer_metadata
+from .llama import llama, qwen2, rope_order
+from .tokenizer import read_tokenizer
 
 ARCHITECTURES: dict[str, tuple[str, Callable[[Config], Recipe]]] = {  # name: (model_type, recipe)
     "LlamaForCausalLM": ("llama", llama),
+    "Qwen2ForCausalLM": ("qwen2", qwen2),
     "GPT2LMHeadModel": ("gpt2", gpt2),
 }
 _PIECE = 2**20  # weights
 
 
 class Converted(NamedTuple):
-    """What became of a folder: the type of every tensor in the GGUF file, and the tensors left out, with the reason."""
+    """What became of a folder: the type of every tensor in the GGUF file, and the tensors left out, with the reason.
+
+    ``notes`` say which texts get other tokens than in transformers.
+    """
 
     types: dict[str, str]
     skipped: dict[str, str]
+    notes: tuple[str, ...] = ()
 
 
 def convert_folder(
@@ -61,10 +66,11 @@ def convert_folder(
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
     types = _types(rows, chosen, recipe.layers)
+    tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
         "general.file_type": chosen.number,
-        **read_tokenizer_metadata(folder, config, recipe.vocabulary),
+        **tokenizer.metadata,
         **quantization_version(types.values()),
     }
     total = sum(int(np.prod(row.shape)) for row, _ in rows)
@@ -78,7 +84,7 @@ def convert_folder(
     tensors = {row.ours: (lazily(row, where, count), types[row.ours]) for row, where in rows}
     added = {name: (w, GGMLType.F32) for name, w in recipe.added().items()}
     write_gguf(path, tensors | added, metadata)
-    return Converted({name: kind.name for name, (_, kind) in (tensors | added).items()}, skipped)
+    return Converted({name: kind.name for name, (_, kind) in (tensors | added).items()}, skipped, tokenizer.notes)
 
 
 def read_recipe(folder: Path) -> tuple[Recipe, Config]:
@@ -121,7 +127,7 @@ def match(
     skipped = {name: "a buffer, computed anew" for name in found if re.fullmatch(recipe.skipped, name)}
     if recipe.layers > len(found):  # before anything of that size is built
         raise config.error(
-            "num_hidden_layers" if recipe.metadata["general.architecture"] == "llama" else "n_layer",
+            "n_layer" if recipe.metadata["general.architecture"] == "gpt2" else "num_hidden_layers",
             f"found {recipe.layers}, and {len(found)} tensors cannot make up as many layers",
         )
     expected = places_of(recipe)

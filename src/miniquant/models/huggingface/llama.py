@@ -1,11 +1,12 @@
-"""``LlamaForCausalLM`` in llama.cpp's terms.
+"""``LlamaForCausalLM`` and ``Qwen2ForCausalLM`` in llama.cpp's terms.
 
 The two turn queries and keys (rope) by the same angles, and pair the numbers of a head differently: Hugging Face turns
-number i together with number i + half, llama.cpp number 2i together with 2i + 1. So the rows of the two matrices that
-make queries and keys, and their biases, change places; attention sees dot products alone, which stay what they were.
+number i together with number i + half, llama.cpp number 2i together with 2i + 1 in a Llama. So there the rows of the
+two matrices that make queries and keys, and their biases, change places; attention sees dot products alone, which stay
+what they were. In a Qwen2 llama.cpp pairs the numbers as Hugging Face does, and the rows stay.
 
-Source: ``modeling_llama.py`` and ``modeling_rope_utils.py`` in transformers; ``models/llama.cpp`` and
-``llama-arch.cpp`` in llama.cpp.
+Source: ``modeling_llama.py``, ``modeling_qwen2.py`` and ``modeling_rope_utils.py`` in transformers;
+``models/llama.cpp``, ``models/qwen2.cpp`` and ``llama-arch.cpp`` in llama.cpp.
 """
 
 from __future__ import annotations
@@ -26,6 +27,38 @@ _ROPE_KEYS = {
 
 def llama(config: Config) -> Recipe:
     """The recipe of a Llama; raises ``FormatError`` for a config that llama.cpp would compute differently."""
+    attention, mlp = config.flag("attention_bias", False), config.flag("mlp_bias", False)
+    base, scaling = _rope(config, ("default", "linear", "llama3"))
+    recipe = _recipe(config, "llama", base, scaling, {"qkv": attention, "o": attention, "mlp": mlp}, reorder=True)
+    if scaling["rope_type"] != "llama3":
+        return recipe
+    head = recipe.metadata["llama.attention.key_length"]
+    return recipe._replace(added=lambda: {"rope_freqs.weight": rope_factors(head, base, scaling)})
+
+
+def qwen2(config: Config) -> Recipe:
+    """The recipe of a Qwen2: queries, keys and values have biases. Raises ``FormatError`` as ``llama`` does."""
+    config.one_of("use_sliding_window", (False,), False)  # then the two keys that describe the window say nothing
+    for key in ("sliding_window", "max_window_layers"):
+        config.get(key)
+    kinds = config.get("layer_types", [])
+    if not isinstance(kinds, list) or any(kind != "full_attention" for kind in kinds):
+        raise config.error("layer_types", f"found {kinds!r:.80}; this converter knows 'full_attention' in every layer")
+    base, scaling = _rope(config, ("default", "linear"))
+    recipe = _recipe(config, "qwen2", base, scaling, {"qkv": True, "o": False, "mlp": False}, reorder=False)
+    about = recipe.metadata
+    head, heads, d = (
+        about[f"qwen2.{key}"] for key in ("attention.key_length", "attention.head_count", "embedding_length")
+    )
+    if head * heads != d:
+        raise config.error("head_dim", f"found {head}, and llama.cpp takes hidden_size {d} / {heads} heads for a Qwen2")
+    return recipe
+
+
+def _recipe(
+    config: Config, arch: str, base: float, scaling: dict[str, Any], biases: dict[str, bool], reorder: bool
+) -> Recipe:
+    """What both have in common; ``reorder`` puts the rows of queries and keys in llama.cpp's order."""
     d, mlp = config.count("hidden_size"), config.count("intermediate_size")
     heads, vocabulary = config.count("num_attention_heads"), config.count("vocab_size")
     groups = config.count("num_key_value_heads", heads)
@@ -37,56 +70,56 @@ def llama(config: Config) -> Recipe:
     if head % 2:
         raise config.error("head_dim", f"found {head}; rope turns pairs, so it must be even")
     config.one_of("hidden_act", ("silu", "swish"), "silu")
-    base, scaling = _rope(config)
-    metadata: dict[str, Any] = {
-        "general.architecture": "llama",
-        "llama.context_length": config.count("max_position_embeddings"),
-        "llama.embedding_length": d,
-        "llama.block_count": config.count("num_hidden_layers"),
-        "llama.feed_forward_length": mlp,
-        "llama.attention.head_count": heads,
-        "llama.attention.head_count_kv": groups,
-        "llama.attention.key_length": head,
-        "llama.attention.value_length": head,
-        "llama.attention.layer_norm_rms_epsilon": config.number("rms_norm_eps", 1e-6),
-        "llama.rope.dimension_count": head,
-        "llama.rope.freq_base": base,
-        "llama.vocab_size": vocabulary,
+    layers = config.count("num_hidden_layers")
+    about: dict[str, Any] = {
+        "context_length": config.count("max_position_embeddings"),
+        "embedding_length": d,
+        "block_count": layers,
+        "feed_forward_length": mlp,
+        "attention.head_count": heads,
+        "attention.head_count_kv": groups,
+        "attention.key_length": head,
+        "attention.value_length": head,
+        "attention.layer_norm_rms_epsilon": config.number("rms_norm_eps", 1e-6),
+        "rope.dimension_count": head,
+        "rope.freq_base": base,
+        "vocab_size": vocabulary,
     }
     if scaling["rope_type"] == "linear":
-        metadata |= {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": scaling["factor"]}
-    layer = _layer(d, mlp, heads, groups, head, config.flag("attention_bias", False), config.flag("mlp_bias", False))
+        about |= {"rope.scaling.type": "linear", "rope.scaling.factor": scaling["factor"]}
+    metadata = {"general.architecture": arch} | {f"{arch}.{key}": value for key, value in about.items()}
+    layer = _layer(d, mlp, heads * head, groups * head, biases)
+    if reorder:
+        turned = {"attn_q": heads, "attn_k": groups}
+        layer = [row._replace(heads=turned.get(row.ours.split(".")[2], 0)) for row in layer]
     whole = [
         Row("model.embed_tokens.weight", "token_embd.weight", (vocabulary, d)),
         Row("model.norm.weight", "output_norm.weight", (d,)),
         Row("lm_head.weight", "output.weight", (vocabulary, d)),
     ]
     tied = config.flag("tie_word_embeddings", False)
-    added = (
-        dict if scaling["rope_type"] != "llama3" else lambda: {"rope_freqs.weight": rope_factors(head, base, scaling)}
-    )
     skipped = r"model\.layers\.\d+\.self_attn\.rotary_emb\.inv_freq"
-    return Recipe(metadata, whole, layer, config.count("num_hidden_layers"), vocabulary, tied, skipped, added=added)
+    return Recipe(metadata, whole, layer, layers, vocabulary, tied, skipped)
 
 
-def _layer(d: int, mlp: int, heads: int, groups: int, head: int, attention_bias: bool, mlp_bias: bool) -> list[Row]:
-    matrices = [  # theirs, ours, (out, in), heads whose rows change places, whether there is a bias
-        ("self_attn.q_proj", "attn_q", (heads * head, d), heads, attention_bias),
-        ("self_attn.k_proj", "attn_k", (groups * head, d), groups, attention_bias),
-        ("self_attn.v_proj", "attn_v", (groups * head, d), 0, attention_bias),
-        ("self_attn.o_proj", "attn_output", (d, heads * head), 0, attention_bias),
-        ("mlp.gate_proj", "ffn_gate", (mlp, d), 0, mlp_bias),
-        ("mlp.up_proj", "ffn_up", (mlp, d), 0, mlp_bias),
-        ("mlp.down_proj", "ffn_down", (d, mlp), 0, mlp_bias),
+def _layer(d: int, mlp: int, queries: int, keys: int, biases: dict[str, bool]) -> list[Row]:
+    matrices = [  # theirs, ours, (out, in), which of the biases
+        ("self_attn.q_proj", "attn_q", (queries, d), "qkv"),
+        ("self_attn.k_proj", "attn_k", (keys, d), "qkv"),
+        ("self_attn.v_proj", "attn_v", (keys, d), "qkv"),
+        ("self_attn.o_proj", "attn_output", (d, queries), "o"),
+        ("mlp.gate_proj", "ffn_gate", (mlp, d), "mlp"),
+        ("mlp.up_proj", "ffn_up", (mlp, d), "mlp"),
+        ("mlp.down_proj", "ffn_down", (d, mlp), "mlp"),
     ]
     rows = [
         Row("input_layernorm.weight", "attn_norm.weight", (d,)),
         Row("post_attention_layernorm.weight", "ffn_norm.weight", (d,)),
     ]
-    for theirs, ours, shape, turned, bias in matrices:
-        rows.append(Row(f"{theirs}.weight", f"{ours}.weight", shape, heads=turned))
-        if bias:
-            rows.append(Row(f"{theirs}.bias", f"{ours}.bias", shape[:1], heads=turned))
+    for theirs, ours, shape, part in matrices:
+        rows.append(Row(f"{theirs}.weight", f"{ours}.weight", shape))
+        if biases[part]:
+            rows.append(Row(f"{theirs}.bias", f"{ours}.bias", shape[:1]))
     return [row._replace(theirs=f"model.layers.{{}}.{row.theirs}", ours=f"blk.{{}}.{row.ours}") for row in rows]
 
 
@@ -99,7 +132,7 @@ def rope_order(heads: int, head_dim: int) -> np.ndarray:
     return np.arange(heads * head_dim).reshape(heads, 2, head_dim // 2).swapaxes(1, 2).reshape(-1)
 
 
-def _rope(config: Config) -> tuple[float, dict[str, Any]]:
+def _rope(config: Config, kinds: tuple[str, ...]) -> tuple[float, dict[str, Any]]:
     """The base of the angles and how they are scaled: transformers 5 says it in one object, older ones in two keys."""
     new, old = config.get("rope_parameters"), config.get("rope_scaling")
     key = "rope_scaling" if new is None else "rope_parameters"
@@ -114,9 +147,12 @@ def _rope(config: Config) -> tuple[float, dict[str, Any]]:
     if inner is not None and outer is not None and inner != outer:
         raise config.error("rope_theta", f"found {outer!r:.40}, and {inner!r:.40} in {key}; keep the one that is right")
     theta = Config(config.path, {"rope_theta": outer if inner is None else inner}).number("rope_theta", 10000.0)
-    if not isinstance(kind, str) or kind not in _ROPE_KEYS:
-        known = ", ".join(_ROPE_KEYS)
-        raise config.error(key, f"found the type {kind!r:.40}; this converter knows {known}")
+    if kind not in kinds:
+        raise config.error(
+            key,
+            f"found the type {kind!r:.40}; this converter knows {', '.join(kinds)}, and turning by other angles "
+            "gives another model: take a checkpoint with one of these",
+        )
     if unknown := scaling.keys() - _ROPE_KEYS[kind]:
         raise config.error(key, f"{min(unknown)!r:.40} is unknown for the type {kind}")
     numbers = Config(config.path, {f"{key}.{name}": value for name, value in scaling.items()})
