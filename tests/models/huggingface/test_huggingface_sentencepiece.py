@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import struct
 
 import gguf
 import numpy as np
 import pytest
+import sentencepiece
 from awkward_lines import awkward_lines
 from hf_models import VOCABULARY, edit, make_tokenizer
 from tokenizers import Tokenizer
@@ -16,6 +18,7 @@ from transformers import AutoTokenizer
 from miniquant.core.errors import FormatError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf.write import write_gguf
+from miniquant.models import minillama
 from miniquant.models.huggingface.bpe import NFC
 from miniquant.models.huggingface.config import Config
 from miniquant.models.huggingface.sentencepiece import AS_SENTENCEPIECE, BYTES, OTHER_SPACES, cut_by
@@ -36,16 +39,16 @@ def folder(tmp_path):
     return tmp_path
 
 
-def read(folder, model_type="llama"):
-    return read_tokenizer(folder, Config(folder / "config.json", {"model_type": model_type}), VOCABULARY)
+def read(folder, model_type="llama", vocabulary=VOCABULARY):
+    return read_tokenizer(folder, Config(folder / "config.json", {"model_type": model_type}), vocabulary)
 
 
-def in_llamacpp(folder, lines):
+def in_llamacpp(folder, lines, vocabulary=VOCABULARY):
     """The ids of lines in llama.cpp, which reads no tensors for that."""
     sizes = {"context_length": 8, "embedding_length": 8, "block_count": 1, "feed_forward_length": 8}
-    sizes |= {"attention.head_count": 1, "attention.layer_norm_rms_epsilon": 1e-5, "vocab_size": VOCABULARY}
+    sizes |= {"attention.head_count": 1, "attention.layer_norm_rms_epsilon": 1e-5, "vocab_size": vocabulary}
     keys = {f"llama.{key}": value for key, value in sizes.items()} | {"general.architecture": "llama"}
-    write_gguf(folder / "vocabulary.gguf", {}, keys | read(folder).metadata)
+    write_gguf(folder / "vocabulary.gguf", {}, keys | read(folder, vocabulary=vocabulary).metadata)
     with LlamaCpp(folder / "vocabulary.gguf", vocab_only=True) as llama:
         return [llama.tokenize(line, special=True) for line in lines]
 
@@ -400,6 +403,20 @@ def test_another_class_or_model_with_only_a_tokenizer_model_is_refused(alone):
     edit(alone / "tokenizer_config.json", tokenizer_class="LlamaTokenizer", add_prefix_space=False)
     with pytest.raises(FormatError, match=r"add_prefix_space: found False, and tokenizer\.model does the opposite"):
         read(alone)
+
+
+@pytest.mark.parametrize("kept", ["tokenizer.json", "tokenizer.model"])
+def test_minillama_s_tokenizer_gives_the_ids_of_transformers_and_of_sentencepiece(kept, tmp_path):
+    for name in (kept, "tokenizer_config.json"):
+        shutil.copy(minillama.folder() / name, tmp_path)
+    if kept == "tokenizer.model":
+        edit(tmp_path / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")
+    plain, lines = awkward_lines(names=False), awkward_lines()
+    referee = sentencepiece.SentencePieceProcessor(model_file=str(minillama.folder() / "tokenizer.model"))
+
+    ids = in_llamacpp(tmp_path, [*plain, *lines], vocabulary=len(referee))
+    assert ids[: len(plain)] == referee.encode(plain)  # it does not know the names of tokens
+    assert ids[len(plain) :] == in_transformers(minillama.folder(), lines)
 
 
 def test_the_tokenizers_library_reads_what_the_tests_convert():
