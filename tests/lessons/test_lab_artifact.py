@@ -6,8 +6,11 @@ from the layout of ggml's GPT-2 converter; optimizers are PyTorch's.
 
 from __future__ import annotations
 
+import _compat_pickle
 import ast
 import copyreg
+import importlib
+import io
 import json
 import pickle
 import struct
@@ -429,3 +432,49 @@ def test_the_small_machine_runs_small_pickles_and_refuses_the_opcodes_of_the_lar
         with pytest.raises(ValueError):
             run_small_pickle(operations(small_pickle(value)))
         assert run_pickle(operations(small_pickle(value))) == value
+
+
+def test_two_empty_tensors_at_one_byte_may_come_in_any_order():
+    def check_layout(entries, n_bytes):
+        by_name = {name: entries[name] for name in sorted(entries)}
+        return find("check_layout").reference(by_name, n_bytes)
+
+    assert evaluate(find("check_layout"), check_layout, search=False).passed
+
+
+def test_a_header_with_nan_may_be_refused():
+    def read_safetensors_head(data):
+        header, start = find("read_safetensors_head").reference(data)
+        if "NaN" in json.dumps(header):
+            raise ValueError("NaN is no JSON")
+        return header, start
+
+    assert evaluate(find("read_safetensors_head"), read_safetensors_head, search=False).passed
+
+
+def test_an_allow_list_may_be_asked_by_the_new_names_of_python_2s_modules():
+    def load_restricted(data, allowed):
+        class Loader(pickle.Unpickler):
+            def find_class(self, module, name):
+                if (_compat_pickle.IMPORT_MAPPING.get(module, module), name) not in allowed:
+                    raise pickle.UnpicklingError(name)
+                return super().find_class(module, name)
+
+        return Loader(io.BytesIO(data)).load()
+
+    assert evaluate(find("load_restricted"), load_restricted, search=False).passed
+
+
+def test_a_listed_name_with_a_dot_is_loaded():
+    def load_restricted(data, allowed):
+        class Loader(pickle.Unpickler):
+            def find_class(self, module, name):
+                if (module, name) not in allowed:
+                    raise pickle.UnpicklingError(name)
+                return getattr(importlib.import_module({"__builtin__": "builtins"}.get(module, module)), name)
+
+        return Loader(io.BytesIO(data)).load()
+
+    report = evaluate(find("load_restricted"), load_restricted, search=False)
+    assert report.status == "failed"
+    assert "fromkeys" in str(report)

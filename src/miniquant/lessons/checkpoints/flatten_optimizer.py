@@ -75,6 +75,7 @@ def cases(random):
         "half": torch.tensor([[0.5]], dtype=torch.float16),
         "seen": torch.tensor([True, False]),
         "empty": torch.zeros(0, 3),
+        "step": torch.tensor(7),
     }
     states = [
         by_hand,
@@ -183,5 +184,8 @@ EXERCISE = Exercise(
         Mistake("other separators", edit("optimizer.{number}.{key}", "optimizer_{number}_{key}"),
             cause="The parts of the names are separated by `_`; a key such as `exp_avg` has that in it.",
             cure="Separate the parts by dots.", see="'optimizer_0_seen' where 'optimizer.0.seen' is expected"),
+        Mistake("tensors without axes as float32", edit("] = tensor", "] = tensor if tensor.ndim else tensor.float()"),
+            cause='Tensors without axes come back as float32; a count of steps may be an integer.',
+            cure='Store every tensor as it is.', see='`float32` where `int64` is expected, for a count of steps'),
     ),
 )

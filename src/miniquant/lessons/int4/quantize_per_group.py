@@ -44,6 +44,7 @@ def cases(random):
         (np.arange(-16, 16).reshape(4, 8), 4),
         (np.array([[7, 6.5], [7, -3.5]], np.float32) * steps[:, None], 2),  # ties; w * (1 / scale) misses them
         ([[1, 2, 0, 0], [1e-9, -1e-9, 3, 4]], 2),
+        ([[2e-7, -1e-7, 3, 4]], 2),  # the first scale is 0 in float16, though the weights are more than its smallest number
         ([[6e-7, -6e-7, 3e-7, 0.0], [0.0, 1.0, 2.0, 3.0]], 4),  # 1.44 of float16's smallest steps becomes 1: clipped
         (random.normal(0, 0.02, (4, 64)), 16),
     ]

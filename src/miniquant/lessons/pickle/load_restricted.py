@@ -93,6 +93,7 @@ def cases(random):
         (pickle.dumps(math.factorial), {("math", "factorials"), ("maths", "factorial"), ("cmath", "factorial")}),
         (pickle.dumps(math.factorial), {("factorial", "math")}),
         (b"\x80\x04" + module + short_text("gcd.__self__.factorial") + b"\x93.", {("math", "factorial")}),
+        (b"\x80\x04" + short_text("collections") + short_text("OrderedDict.fromkeys") + b"\x93.", {("collections", "OrderedDict.fromkeys")}),
         (b"\x80\x04" + short_text("os.path") + short_text("join") + b"\x93.", {("path", "join"), ("os", "join")}),
         (b"cMath\nfactorial\n.", {("math", "factorial")}),
         (b"cmath\nfactorial\n.", {("mathf", "actorial")}),

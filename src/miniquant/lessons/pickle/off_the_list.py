@@ -49,6 +49,7 @@ def cases(random):
         [(0, " collections", "OrderedDict"), (3, "collection", "sOrderedDict"), (6, "collections.abc", "OrderedDict")],
         [(0, "collections", "evil.OrderedDict"), (3, "collections", "NotOrderedDict"), (6, "builtins", "__import__")],
         [(4, "os", "system"), (4, "os", "system")],
+        [(n, "os", f"name{n}") for n in range(300)],
         [],
         *drawn,
     ]

@@ -60,7 +60,7 @@ def oracle(operations):
 
 def cases(random):
     """Every opcode, shared and nested objects, a memo out of order, texts like marks; random data; then what imports."""
-    same, two, pair = ["x"], ["x", "y"], {"a": 1, "b": 2}
+    same, two, pair, fixed = ["x"], ["x", "y"], {"a": 1, "b": 2}, ("a", 2)
     made = [
         7,
         [3, 5],
@@ -73,6 +73,7 @@ def cases(random):
         [same, same, ("b", same)],
         [two, two],
         (pair, [pair]),
+        [fixed, fixed, "day", "day"],
         {"hours": [1, 2, 3, 4], "jars": [2, 4, 6, 8]},
         {1: [3, 5], ("k", 2): {"a": 1, "b": {}}, "": ""},
         {},

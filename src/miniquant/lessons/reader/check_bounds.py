@@ -64,6 +64,8 @@ def cases(random):
         ({"a": (0, 4), "b": (3, 4)}, 20),
         ({"b": (4, 4), "c": (8, 2), "a": (0, 5)}, 20),
         ({"a": (0, 9), "b": (3, 2)}, 20),
+        ({"b": (3, 2), "a": (0, 9)}, 20),
+        ({"a": (2**53, 1)}, 2**53),
         ({"a": (4, 4), "b": (4, 4)}, 20),
         ({"a": (2**64 - 4, 4), "b": (0, 4)}, 8),
         ({"a": (0, 8), "b": (8, 4), "c": (4, 4)}, 20),
@@ -211,5 +213,19 @@ EXERCISE = Exercise(
         Mistake("only the end counted", edit("sum(size for _, size in tensors.values())", "end"),
             cause="The result counts the bytes after the last tensor, and not the gaps before it.",
             cure="Return `data_size` minus the sum of all sizes.", see="right without gaps, too small with them"),
+        Mistake("an end as a float", edit("if offset + size > data_size", "if float(offset) + size > data_size"),
+            cause='Beyond 2**53 an end is rounded, as in a float: a tensor that ends one byte too late is accepted.',
+            cure='Add integers.', see='a number where a FormatError is expected, for an offset of 2**53'),
+        Mistake("each compared only with later ones", body("""
+                for number, (offset, size) in enumerate(tensors.values()):
+                    if offset + size > data_size:
+                        raise FormatError("it ends after the data section")
+                    for begin, length in [*tensors.values()][number + 1 :]:
+                        if offset <= begin < offset + size or offset < begin + length <= offset + size:
+                            raise FormatError("they overlap")
+                return data_size - sum(size for _, size in tensors.values())
+            """),
+            cause='A tensor that lies inside a later one of the dict is not found: only the two ends of the later tensor are looked at.',
+            cure='Two tensors overlap if each begins before the other ends; or sort them by their offsets first.', see='a number where a FormatError is expected, for a small tensor before a large one'),
     ),
 )

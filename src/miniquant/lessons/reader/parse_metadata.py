@@ -74,6 +74,9 @@ def cases(random):
         "name=cafe\N{COMBINING ACUTE ACCENT}\nx===\nlast=one ".encode(),
         b"\xef\xbb\xbfa=b",
         b'A=1\na=2\n#b="3"',
+        b"a=1\n a =2",
+        b"a=1\nA=2",
+        "cafe\N{COMBINING ACUTE ACCENT}=4\ncafé=5".encode(),  # two keys
     ]
     bad = [b"a=b\nrubbish", b"=b", b"a=b\na=c", b"a=b\n\nc=d", b"name=\xff\xfe", b"a=caf\xe9"]
     bad += [b"a=b\n\n", b"\na=b", b"a=b\n ", b"a=b\nc=d\na=b", b"a=\xc3", b"a=b\n=", b" ", b"x=1\na=\na=b", b"\n"]

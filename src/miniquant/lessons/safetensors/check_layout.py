@@ -106,6 +106,7 @@ def cases(random):
         ({"a": f32(0, 6, 2)}, 6),
         ({"none": f32(0, 4, 0)}, 4),
         ({"a": f32(0, 0, 2**30)}, 0),
+        ({"a": {"dtype": "U8", "shape": [2**16, 2**16], "data_offsets": [0, 0]}}, 0),  # 0 in 32 bits
         ({"a": f32(0, 4), "b": f32(4, 0, 1)}, 0),
         ({"a": f32(0, 4), "none": f32(8, 8)}, 8),
         ({"a": other("U8", 1, 0, 1), "b": f32(4, 8)}, 8),
@@ -227,5 +228,8 @@ EXERCISE = Exercise(
         Mistake("in reverse", edit("return names", "return names[::-1]"),
             cause="The names are in the reverse order of the data.",
             cure="Return them as you sorted them.", see="['b', 'a'] where ['a', 'b'] is expected"),
+        Mistake("sizes in 32 bits", edit('math.prod(entries[name]["shape"])', 'int(np.prod(entries[name]["shape"], dtype=np.int32))'),
+            cause='Sizes of 2**32 and more wrap around, as in a type of 32 bits: a shape of 65536 times 65536 counts as 0 elements.',
+            cure="Use `math.prod`: Python's integers have no end.", see='a list of names for a huge shape on 0 bytes'),
     ),
 )

@@ -75,7 +75,7 @@ def cases(random):
         [[10 * 2**-24, -10 * 2**-24] + [2**-24] * 62],  # the scale 1.4 × 2**-24 becomes 2**-24, so that 10 is clipped
         [np.concatenate([g * ramp for g in row]) for row in ((1, 2, 3), (4, 5, 6))],
         [[7, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5, -3.5] * 8],
-        [[1e-8, -1e-8] * 32, [7, -1] * 32],  # the first scale becomes 0 in float16
+        [[2e-7, -2e-7] * 32, [7, -1] * 32],  # the first scale becomes 0 in float16
         [[7 * tenth, *((k + 0.5) * tenth for k in range(-7, 7)), 0] * 4],
         [[7 * s, 3.5 * s, -6.5 * s, 1.5 * s] * 16 for s in steps],  # ties; w * (1 / scale) misses them
     ]
@@ -200,5 +200,8 @@ EXERCISE = Exercise(
             cause="Each nibble is the value + 8, as in real GGUF's Q4_0; this format keeps two's complement.",
             cure="Fix `pack_int4`: mask with `& 0x0F` and add nothing.",
             see="scales right, and `0x88` where zeros are packed"),
+        Mistake("the smallest float16 for a scale of 0", edit("np.where(scale == 0, 1, scale)", "np.maximum(scale, np.float16(2**-24))"),
+            cause='A group whose scale is 0 has values other than 0, as if it were divided by the smallest float16.',
+            cure='Divide by 1 or by infinity where the scale is 0.', see='values of 3 in a group whose scale is 0'),
     ),
 )
