@@ -18,18 +18,19 @@ def bump_offsets(sizes):
 
 
 def oracle(sizes):
-    """Cache lines counted one by one."""
+    """Counted in cache lines."""
     lines, found = 0, []
     for size in sizes:
         found.append(64 * lines)
-        while size > 0:
-            lines, size = lines + 1, size - 64
+        whole, rest = divmod(size, 64)
+        lines += whole + (rest > 0)
     return [*found, 64 * lines]
 
 
 def cases(random):
     """Sizes that need padding and sizes that need none, no buffer, an empty one, then random sizes."""
     made = [[100, 20, 64, 4], [64], [], [1, 1, 1], [128, 64, 192], [65, 63, 0, 7], [1024, 3072, 40]]
+    made += [[2**24 + 1, 3], [3 * 2**30, 2**31 + 1, 100], [2**57 + 1, 5]]  # as large as a model, and larger
     return [(sizes,) for sizes in [*made, *(random.integers(1, 5000, n).tolist() for n in (3, 8, 20))]]
 
 
@@ -55,6 +56,12 @@ EXERCISE = Exercise(
         Mistake("aligned as GGUF is", edit("// 64) * 64", "// 32) * 32"),
             cause="The multiple is 32, GGUF's; a cache line has 64 bytes.",
             cure="Round up to 64.", see="160 where 192 is expected"),
+        Mistake("added up in 32 bits", edit("        offsets.append(at)", "        at &= 0xFFFFFFFF\n        offsets.append(at)"),
+            cause="The offsets wrap around at 2**32, and a model may be larger than four gigabytes.",
+            cure="Let Python's integers grow.", see="right for small buffers, 0 or less than before after large ones"),
+        Mistake("in floating point", edit("-(-(at + size) // 64) * 64", "int(-(-(at + size) / 64 // 1)) * 64"),
+            cause="The division made floats, which have 53 bits: huge sizes lose their last bytes.",
+            cure="Round up with `//`.", see="right for all but huge sizes"),
         Mistake("counted in floats", edit("// 64) * 64", "// 16) * 16"),
             cause="The multiple is 16: that many floats fill a cache line, and these sizes are in bytes.",
             cure="Round up to 64.", see="112 where 128 is expected"),

@@ -77,7 +77,11 @@ def cases(random):
     for extra in ("rope_freqs.weight", "blk.0.attn_q_norm.weight", "blk.1.attn_q.weight"):
         cases.append((TOY, 1, [*one, extra]))
     cases += [(TOY, n, toy_tensors(m)) for n, m in ((1, 2), (2, 1), (0, 1), (1, 0))]
-    for lost in ("ffn_up", "token_embd", "output_norm"):
+    cases.append((TOY, 0, ["output.weight", "output_norm.bias", *ENDS[::-1], "position_embd.weight"]))
+    named = ["token_embd.weight", "blk.0.attn_output.weight", "output_norm.weight"]  # `output.weight` is in a longer name
+    cases += [(["attn_output.weight"], 1, named), (["attn_output.weight"], 1, [*named, "output.weight"])]
+    cases += [(TOY, 1, [*one, extra]) for extra in ("token_embd.bias", "blk.0.ffn_down.bias", "blk.0.attn_q.weight2")]
+    for lost in ("ffn_up", "attn_norm", "token_embd", "output_norm"):
         cases.append((TOY, 1, [name for name in one if lost not in name]))
     return cases
 

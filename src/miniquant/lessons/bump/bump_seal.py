@@ -47,7 +47,7 @@ def cases(random):
     head = bump_header(1, 3, 20, 5, 2, bytes(32))
     tails = [b"", b"a", bumped_tail(3), bumped_tail(60), random.bytes(200), random.bytes(5000)]
     sealed = head[:64] + bytes(range(1, 65))  # an old checksum, and reserved bytes that are in use
-    return [*((head + tail,) for tail in tails), (sealed + b"abc",), (sealed,)]
+    return [*((head + tail,) for tail in tails), (sealed + b"abc" + bytes(70),), (sealed,)]
 
 
 EXERCISE = Exercise(

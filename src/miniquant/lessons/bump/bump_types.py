@@ -42,6 +42,7 @@ def fields(kinds):
 def cases(random):
     """Types that bump has, none, types that it does not have, then random ones."""
     made = [[12, 14, 0], [8, 0, 0, 8], [], [0], [2, 1, 30, 15], [3], [12, 10, 0], [8, 13]]
+    made += [[kind] for kind in (6, 7, 9, 11, 16, 20, 23, 29, 31, 39)]
     drawn = [random.choice(list(_BY_NUMBER), n).tolist() for n in (5, 300)]
     return [(kinds,) for kinds in [*made, *drawn]]
 
@@ -67,6 +68,9 @@ EXERCISE = Exercise(
         Mistake("an unknown type as FP32", omit("if unknown").edit("codes[kind]", "codes.get(kind, 0)"),
             cause="A type without a code became FP32, and a reader will take its blocks for floats.",
             cure="Raise ValueError if a code is not in your dict.", see="no error for Q4_1"),
+        Mistake("Q5_0 taken for Q4_0", edit("15: 9}", "15: 9, 6: 5}"),
+            cause="Q5_0 got the number of Q4_0, and its blocks are others.",
+            cure="Raise ValueError for each type that the table does not have.", see="5 for the type 6"),
         Mistake("a KeyError", omit("if unknown"),
             cause="A dict refuses what is not in it by itself, with a KeyError, and a caller waits for a ValueError.",
             cure="Look whether all kinds are in your dict first, and raise ValueError if not.",

@@ -16,11 +16,8 @@ def bounded_count(count, smallest, left):
 
 
 def oracle(count, smallest, left):
-    """How many fit is counted by taking away."""
-    room = 0
-    while left >= smallest:
-        left -= smallest
-        room += 1
+    """How many fit is compared with the count."""
+    room, _ = divmod(left, smallest)
     if room < count:
         raise FormatError(f"{room} entries fit")
     return count
@@ -30,6 +27,8 @@ def cases(random):
     """Counts that fit, counts that do not, the largest ones, then random ones."""
     good = [(2, 25, 50), (0, 25, 0), (3, 14, 50), (0, 14, 5), (1, 14, 14)]
     bad = [(1, 25, 24), (3, 25, 74), (60, 14, 100), (178_956_971, 24, 100), (2**63, 14, 100), (2**64 - 1, 14, 100)]
+    good += [(5_000_000, 24, 120_000_000), (2**40, 8, 2**43), (2**53 + 1, 1, 2**53 + 1)]
+    bad += [(2**53 + 1, 1, 2**53), (2**53 + 4, 1, 2**53 + 3), (2**40 + 1, 8, 2**43 + 7), (2**32 + 1, 25, 100)]
     drawn = [(int(n), int(size), int(n * size + more)) for n, size, more in random.integers(1, 60, (4, 3))]
     return [*good, *bad, *drawn]
 
@@ -58,6 +57,12 @@ EXERCISE = Exercise(
             cause="The product was cut to 64 bits; 2**63 times 14 is then 0.",
             cure="Let the product be as large as it is, or divide instead of multiplying.",
             see="2**63 entries accepted, 2**64 - 1 refused"),
+        Mistake("in floating point", edit("count * smallest > left", "count > left / smallest"),
+            cause="`/` makes a float, which has 53 bits: beyond 2**53 it loses the last digits.",
+            cure="Multiply integers, or divide with `//`.", see="2**53 + 4 entries of one byte accepted in 2**53 + 3 bytes"),
+        Mistake("a million at most", edit("count * smallest > left", "count > 1_000_000 or count * smallest > left"),
+            cause="Large counts are refused, also where the file has the bytes for them.",
+            cure="Compare with the bytes that are left, and with nothing else.", see="FormatError for 5,000,000 entries that fit"),
         Mistake("a negative count accepted",
             edit("count * smallest > left", "(count - 2**64 if count >= 2**63 else count) * smallest > left"),
             cause="The count was read as a signed number: the largest ones are then negative, and less than anything.",

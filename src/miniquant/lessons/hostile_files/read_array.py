@@ -79,6 +79,8 @@ def cases(random):
         (said(2, 9, bytes(17)), 0),
     ]
     bad += [(said(0, 16, bytes(8)), 0), (b"abcdefgh" + said(0, 12, bytes(4)), 8)]
+    bad += [(said(256 + 4, 2, bytes(8)), 0), (said(2**24, 2, bytes(8)), 0)]  # a type has four bytes
+    bad += [(b"x" * 20 + said(4, 0)[:11], 20), (b"x" * 20, 20), (b"x" * 20, 15)]
     drawn = [(said(2, n, random.bytes(2 * n)), 0) for n in (5, 60)]
     return [(data, at, Machine()) for data, at in [*good, *bad, *drawn]]
 
@@ -145,6 +147,9 @@ EXERCISE = Exercise(
         Mistake("its own twelve bytes forgotten", edit("if size > len(data) - at - 12", "if size > len(data) - at"),
             cause="The elements were compared with all bytes from `at` on, and twelve of them are type and count.",
             cure="`len(data) - at - 12` bytes are left.", see="an array up to twelve bytes too long accepted"),
+        Mistake("the type in one byte", edit("if kind not in SCALARS", "kind %= 256\n    if kind not in SCALARS"),
+            cause="Only the lowest byte of the type was looked at, and it has four.",
+            cure="Compare the whole number.", see="type 260 accepted as type 4"),
         Mistake("an unknown type", omit("if kind not in"),
             cause="A type that is not in the table came out as `KeyError`.",
             cure="Ask whether the type is in `SCALARS`, and raise `FormatError`.", see="KeyError"),

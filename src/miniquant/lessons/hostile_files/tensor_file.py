@@ -42,9 +42,12 @@ def cases(random):
         ("a-b_c.9", {"a.bin"}),
         ("n" * 64, set()),
         ("a..b", set()),
+        ("-", set()),
+        ("_x.", {"_x.bin", "x..bin"}),
     ]
     bad = ["", "../../.profile", "/etc/passwd", "..\\..\\x", "a/../../x", "....//x", ".", "..", ".hidden", "a/b", "C:x"]
     bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x", "a\\b", "a^b", "[a]"]
+    bad += ["w\u0663", "w\u00b2", "\u017f", "\u212a", "w ", " w", "a\r"]  # digits, s and k of other alphabets
     again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"})]
     drawn = ["".join(SAFE[i] for i in random.integers(0, 52, 12)) for _ in range(3)]
     return [*good, *((name, set()) for name in bad), *again, *((name, {"w.bin"}) for name in drawn)]
@@ -90,6 +93,10 @@ EXERCISE = Exercise(
             ),
             cause="`\\w` means the letters of every alphabet, and systems do not agree on how a file's name writes them.",
             cure="Spell the class out: `[0-9A-Za-z_-]`.", see="`größe.bin` returned"),
+        Mistake("capitals by a flag",
+            edit('r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name', 'r"[0-9a-z_-][0-9a-z._-]{0,63}", name, re.I'),
+            cause="`re.I` also takes two letters of other alphabets for s and k.",
+            cure="Spell the class out: `[0-9A-Za-z_-]`.", see="a name with an old s or the sign of kelvin accepted"),
         Mistake("a newline at the end",
             edit('re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}"', 're.match(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}$"'),
             cause="`$` also matches before a newline at the very end.",

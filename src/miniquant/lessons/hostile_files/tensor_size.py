@@ -1,5 +1,7 @@
 """The bytes of a tensor, if any file can hold them."""
 
+import numpy as np  # noqa: F401 (for a mistake)
+
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
 
@@ -40,8 +42,9 @@ def cases(random):
     """Dims that fit, dims that multiply to too much, zeros beside them, then random dims."""
     good = [((3, 5), 1, 4), ((32, 2), 32, 18), ((), 1, 4), ((0, 7), 1, 4), ((7, 3, 2), 1, 2), ((64, 3), 32, 34)]
     good += [((2**16, 2**16), 1, 4), ((2**53 + 1,), 1, 1), ((2**59,), 1, 4)]
+    good += [((2**60 - 1,), 1, 1), ((2**30 - 1, 2**30 + 1), 1, 2), ((2, 3, 4, 5), 1, 4), ((64, 3, 1, 2), 32, 18)]
     bad = [((2**16,) * 4, 1, 4), ((2**32, 2**32), 32, 18), ((2**63,), 1, 4), ((2**64 - 1, 3), 1, 4), ((2**63, 0), 1, 4)]
-    bad += [((0, 2**32, 2**31), 1, 4), ((2**59, 2), 1, 2)]
+    bad += [((0, 2**32, 2**31), 1, 4), ((2**59, 2), 1, 2), ((2**60,), 1, 1), ((2, 3, 2**30, 2**30), 1, 4)]
     drawn = [(tuple(int(d) for d in row), 1, 4) for row in random.integers(1, 300, (3, 3))]
     return [*good, *bad, *drawn]
 
@@ -72,6 +75,9 @@ EXERCISE = Exercise(
             ),
             cause="The product was computed as a float, which has 53 bits: large ones lose their last digits.",
             cure="Multiply Python's integers.", see="one byte too few for 2**53 + 1 weights"),
+        Mistake("limit by logarithms", edit("product >= 2**60", "sum(np.log2(float(dim)) for dim in dims if dim) >= 60"),
+            cause="A logarithm is rounded: just below 2**60 it is 60 already.",
+            cure="Multiply integers, and compare the product.", see="FormatError for 2**60 - 1 weights"),
         Mistake("a zero excuses the others",
             edit("        if dim:\n            product *= dim", "        product *= dim"),
             cause="The product with a zero in it is 0, so the check never sees the dims beside it.",

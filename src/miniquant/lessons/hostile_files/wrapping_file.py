@@ -34,6 +34,8 @@ def oracle(n_bytes):
 def _what_it_does(function, case):
     """The memory that was asked for; anything but a write past it is a finding."""
     found = ran(function, case)
+    if found and found.asked.keys() - {"w"}:
+        raise Finding("the file has another tensor than w", str(found))
     if found and found.harm != "write past a buffer":
         asked = f"{found.asked['w']:,} bytes asked for w" if "w" in found.asked else "nothing asked for w"
         raise Finding("the reader does not write past what it asked for", f"{found} ({asked})")
