@@ -198,6 +198,21 @@ class Exercise:
         return self.observe(function, case) if self.observe else function(*case)
 
 
+class Same:
+    """A value as a key of a cache: equal to nothing but the same object, which nobody may change."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+
 class Finding(Exception):
     """What an ``observe`` found instead of a result: ``Finding("no file stands at the path", "None was returned")``."""
 

@@ -17,7 +17,7 @@ from ..core.errors import MiniquantError
 from .attempt import SECONDS, Outcome, cases_of, expected_of, is_own, outcomes_of
 from .compare import Difference, difference, short
 from .limit import TooSlow
-from .spec import Case, Exercise, Finding, Function
+from .spec import Case, Exercise, Finding, Function, Same
 
 
 @dataclass(frozen=True)
@@ -130,6 +130,12 @@ def asked_errors(spec: Exercise, wanted: BaseException) -> tuple[type[BaseExcept
 
 def size_of(case: Case) -> int:
     """How large a case is to read: the smallest is shown first."""
+    return _size_of(Same(case))
+
+
+@functools.lru_cache(maxsize=1024)
+def _size_of(same: Same) -> int:
+    case = same.value
     lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]
     return sum(lengths) + sum(part.size for part in case if isinstance(part, np.ndarray))
 

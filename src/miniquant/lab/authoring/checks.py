@@ -8,17 +8,16 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 
-from ..attempt import SECONDS, attempt, cases_of, expected_of, outcomes_of
+from ..attempt import Outcome, cases_of, expected_of, outcomes_of
 from ..checking import evaluate
 from ..compare import Difference, equal
 from ..limit import TooSlow
-from ..session import checking
 from ..spec import Altered, Exercise, Function, LessonError, Mistake
 from ..verdict import problem, size_of
 
@@ -77,7 +76,7 @@ def a_mistake_is_named(spec: Exercise, mistake: Mistake) -> Iterator[str]:
         except (LessonError, SyntaxError) as error:
             yield f"{mistake.name!r}: {error}"
             return
-    report = evaluate(spec, renamed(spec, mistake.wrong), search=False)
+    report = evaluate(spec, renamed(spec, mistake.wrong), search=False, outcomes=outcomes_of(spec, mistake.wrong))
     if report.status != "failed":
         yield f"{mistake.name!r} is {report.status}: the cases do not show it"
     elif mistake.name not in (report.mistake, report.perhaps) and not _only_refuses(spec, mistake):
@@ -111,9 +110,10 @@ def two_mistakes_at_once_are_refused(spec: Exercise) -> Iterator[str]:
     The whole report is made for one of the two orders; of the other one, only what is wrong on the smallest case.
     """
     for a, b in zip(spec.mistakes, spec.mistakes[1:]):
-        report = evaluate(spec, renamed(spec, _alternating(a, b, 0)), search=False)
+        both = _alternating(a, b)
+        report = evaluate(spec, renamed(spec, both), search=False, outcomes=_outcomes_in_turns(spec, b, a))
         found = [] if report.passed else [(report.what, report.shown.expected, report.shown.got)]
-        if wrong := _smallest_difference(spec, _alternating(a, b, 1)):
+        if wrong := _smallest_difference(spec, _outcomes_in_turns(spec, a, b)):
             found.append((wrong.what, wrong.expected, wrong.got))
         if not found:  # one may be harmless on its half of the cases
             yield f"{a.name!r} and {b.name!r} in turns pass"
@@ -122,21 +122,26 @@ def two_mistakes_at_once_are_refused(spec: Exercise) -> Iterator[str]:
                 yield f"{a.name!r} and {b.name!r} in turns: expected and got are the same: {what}: {got}"
 
 
-def _smallest_difference(spec: Exercise, function: Function) -> Difference | None:
-    """What is wrong with a function on the smallest case, good input first; nobody looks for the cause."""
+def _smallest_difference(spec: Exercise, outcomes: Sequence[Outcome]) -> Difference | None:
+    """What is wrong with outcomes on the smallest case, good input first; nobody looks for the cause."""
     wrong: list[tuple[bool, int, int, Difference]] = []
-    with checking():
-        for number, (case, expected) in enumerate(zip(cases_of(spec), expected_of(spec))):
-            outcome = attempt(spec, function, case, SECONDS)
-            if found := problem(spec, case, outcome, expected):
-                wrong.append((bool(expected.error), size_of(case), number, found))
-            if isinstance(outcome.error, TooSlow):
-                break
+    for number, (case, outcome, expected) in enumerate(zip(cases_of(spec), outcomes, expected_of(spec))):
+        if found := problem(spec, case, outcome, expected):
+            wrong.append((bool(expected.error), size_of(case), number, found))
+        if isinstance(outcome.error, TooSlow):
+            break
     return min(wrong, key=lambda each: each[:3])[3] if wrong else None
 
 
-def _alternating(a: Mistake, b: Mistake, parity: int) -> Function:
-    calls = [parity]
+def _outcomes_in_turns(spec: Exercise, a: Mistake, b: Mistake) -> list[Outcome]:
+    """What one mistake does on every second case, and the other on the rest; each was run on all of them before."""
+    assert callable(a.wrong) and callable(b.wrong)
+    pairs = zip(outcomes_of(spec, a.wrong), outcomes_of(spec, b.wrong))
+    return [pair[number % 2] for number, pair in enumerate(pairs)]
+
+
+def _alternating(a: Mistake, b: Mistake) -> Function:
+    calls = [0]
 
     def both(*arguments: Any) -> Any:
         calls[0] += 1

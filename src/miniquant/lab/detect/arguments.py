@@ -12,6 +12,7 @@ import numpy as np
 from ...core.arrays import is_torch
 from ..compare import equal
 from .numbers import array_of
+from .orders import near
 from .seen import Seen, all_in_common
 
 STATISTICS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
@@ -188,4 +189,4 @@ def _elementwise(arrays: dict[str, np.ndarray], g: np.ndarray, e: np.ndarray) ->
 def _close(a: Any, b: np.ndarray) -> bool:
     if b.ndim == 0:
         return np.shape(a) == () and abs(float(a) - float(b)) <= 1e-6 * abs(float(b))
-    return np.shape(a) == b.shape and bool(np.allclose(a, b, rtol=1e-6, atol=0))
+    return np.shape(a) == b.shape and near(a, b, 1e-6)

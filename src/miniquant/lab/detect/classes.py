@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -11,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import is_torch
-from ..attempt import cases_of
+from ..attempt import cases_of, expected_of
 from ..compare import numpy_of
-from ..spec import Exercise
+from ..spec import Case, Exercise
 from ..verdict import Call, Facts
 from .formulas import quantities_of
 from .seen import one_of
@@ -32,7 +33,7 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
-    tables = {call.number: dict(_properties(facts, call)) for call in among}
+    tables = {call.number: _properties(facts.spec, call.number) for call in among}
     names = dict.fromkeys(name for table in tables.values() for name in table)
     of_lesson = _of_lesson(facts, among)
     for name in names:
@@ -139,20 +140,26 @@ def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
     return ", or ".join(names) if not left else ""
 
 
-def _properties(facts: Facts, call: Call) -> Iterator[tuple[str, bool]]:
+@functools.lru_cache(maxsize=4096)
+def _properties(spec: Exercise, number: int) -> dict[str, bool]:
+    """Properties of one case, by the words for them; computed once, as ``_traits``."""
+    return dict(_properties_of(spec, number, cases_of(spec)[number], expected_of(spec)[number].result))
+
+
+def _properties_of(spec: Exercise, number: int, case: Case, right: Any) -> Iterator[tuple[str, bool]]:
     """Properties of one case: (the words for it, whether it has it)."""
-    for words, holds in _traits(facts.spec, call.number).items():
+    for words, holds in _traits(spec, number).items():
         yield f"where {words}", holds
-    for field in getattr(call.expected.result, "_fields", ()):
-        part = getattr(call.expected.result, field)
+    for field in getattr(right, "_fields", ()):
+        part = getattr(right, field)
         if isinstance(part, int | float | np.number):
             yield f"where the right {field} is 0", not part
         elif isinstance(part, np.ndarray) and part.dtype.kind == "f":
             yield f"where the right {field} has a 0", not part.all()
-    yield from _of_quantities(quantities_of(facts, call.case))
-    for name, value in zip(facts.names, call.case):
+    yield from _of_quantities(quantities_of(spec, case))
+    for name, value in zip(inspect.signature(spec.reference).parameters, case):
         yield from _of_value(f"`{name}`", value)
-    yield from _of_expected(call.expected.result)
+    yield from _of_expected(right)
 
 
 def _of_quantities(quantities: dict[str, Any]) -> Iterator[tuple[str, bool]]:

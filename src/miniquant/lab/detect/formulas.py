@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator
 from itertools import combinations, permutations
@@ -10,20 +11,29 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import is_torch
+from ..spec import Case, Exercise, Same
 from ..verdict import Call, Facts
 from .seen import Seen, number
 
 MULTIPLES = (1, 2, 3, 4, 8, 16, 32, 100, 0.5, 0.25, 0.125)
 OFFSETS = (*range(1, 17), 24, 28, 32, 48, 64, 0.5, 0.25, 0.125, 1.5, 2.5, 3.5)
 TERMS = (1, 2, 3, 4, 6, 8, 12, 16, 0.5, -1, -2, -3, -4, -6, -8, -12, -16, -0.5)
+EACH = np.array(TERMS, float)
 PADDED = (2, 4, 8, 16, 32, 64, 128, 256)
 MOST = 20  # quantities; more of them would fit by chance
 
 
-def quantities_of(facts: Facts, case: tuple[Any, ...]) -> dict[str, Any]:
+def quantities_of(spec: Exercise, case: Case) -> dict[str, Any]:
     """What the lesson names for a case, by the words for it; nothing where it cannot be computed."""
+    return _quantities_of(spec, Same(case)) if spec.quantities else {}
+
+
+@functools.lru_cache(maxsize=256)
+def _quantities_of(spec: Exercise, same: Same) -> dict[str, Any]:
+    """The same, computed once for a case: many detectors ask."""
+    assert spec.quantities
     try:
-        return facts.spec.quantities(*case) if facts.spec.quantities else {}
+        return spec.quantities(*same.value)
     except Exception:
         return {}
 
@@ -31,7 +41,7 @@ def quantities_of(facts: Facts, case: tuple[Any, ...]) -> dict[str, Any]:
 def numbers_of(facts: Facts, call: Call, key: Any = None) -> dict[str, float]:
     """Numbers that a result may be made of: those of the lesson, or their values at a key, and the arguments'."""
     found: dict[str, float] = {}
-    for words, value in quantities_of(facts, call.case).items():
+    for words, value in quantities_of(facts.spec, call.case).items():
         value = value.get(key) if isinstance(value, dict) else value
         if isinstance(value, int | float) and not isinstance(value, bool):
             found[words] = float(value)
@@ -146,18 +156,19 @@ def _off(off: float, words: str, q: float) -> Iterator[Seen]:
 def _off_by_two(off: float, quantities: dict[str, float]) -> Iterator[Seen]:
     """Too much of one quantity and too much, or too little, of another."""
     for (one, p), (two, q) in combinations(quantities.items(), 2):
-        for c in TERMS:
-            for d in TERMS:
-                if (p or q) and _close(off, c * p + d * q):
-                    if c > 0 and d > 0:
-                        text = f"too large by {_times(c, one)} and {_times(d, two)}"
-                    elif c < 0 and d < 0:
-                        text = f"too small by {_times(-c, one)} and {_times(-d, two)}"
-                    else:
-                        more, less = ((c, one), (-d, two)) if c > 0 else ((d, two), (-c, one))
-                        text = f"too large by {_times(*more)}, and too small by {_times(*less)}"
-                    rank = 29 + (abs(c) + abs(d)) / 100
-                    yield Seen("two terms", f"the result is {text}", "", rank, needs=4, whole=True)
+        sums = np.add.outer(EACH * p, EACH * q)
+        near = np.abs(sums - off) <= 2e-6 * np.maximum(np.abs(sums), abs(off))
+        for c, d in ((TERMS[first], TERMS[second]) for first, second in np.argwhere(near)):
+            if (p or q) and _close(off, c * p + d * q):
+                if c > 0 and d > 0:
+                    text = f"too large by {_times(c, one)} and {_times(d, two)}"
+                elif c < 0 and d < 0:
+                    text = f"too small by {_times(-c, one)} and {_times(-d, two)}"
+                else:
+                    more, less = ((c, one), (-d, two)) if c > 0 else ((d, two), (-c, one))
+                    text = f"too large by {_times(*more)}, and too small by {_times(*less)}"
+                rank = 29 + (abs(c) + abs(d)) / 100
+                yield Seen("two terms", f"the result is {text}", "", rank, needs=4, whole=True)
 
 
 def _times(c: float, words: str) -> str:

@@ -74,7 +74,7 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
         yield Seen(
             f"{_listed(wrong)} wrong", text, "Work one of them by hand for the smallest case.", 40 + len(wrong) / 2
         )
-    quantities = quantities_of(facts, call.case)
+    quantities = quantities_of(facts.spec, call.case)
     for place, name in enumerate(wrong):
         for words, value in {**quantities, **sizes}.items():
             if _holds(pg[name], value) and not _holds(pe[name], value):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +14,24 @@ CLOSE = 1e-6  # relative: results that were computed in another order of operati
 
 def same(a: np.ndarray, b: np.ndarray, tolerance: float = CLOSE) -> bool:
     """Whether two arrays of numbers are equal but for their last digits."""
-    return bool(np.allclose(a, b, rtol=tolerance, atol=0))
+    return near(a, b, tolerance)
+
+
+def near(a: np.ndarray, b: np.ndarray, relative: float, absolute: float = 0.0) -> bool:
+    """What ``np.allclose`` says of two arrays of floats, several times as fast: it is asked thousands of times.
+
+    The first two values decide most questions.
+    """
+    if a.shape != b.shape:
+        return bool(np.allclose(a, b, rtol=relative, atol=absolute))
+    if not a.size:
+        return True
+    x, y = a.item(0), b.item(0)
+    if not (x == y or (math.isfinite(y) and abs(x - y) <= absolute + relative * abs(y))):
+        return False
+    with np.errstate(all="ignore"):
+        alike = (np.abs(a - b) <= absolute + relative * np.abs(b)) & np.isfinite(b)
+        return bool((alike | (a == b)).all())
 
 
 def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:

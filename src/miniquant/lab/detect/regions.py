@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .numbers import array_of
+from .orders import near
 from .seen import Seen, number
 
 Statistic = Callable[[Any], Any]
@@ -126,7 +127,7 @@ def _divisor(v: np.ndarray, e: np.ndarray) -> float:
 
 
 def _close(v: np.ndarray, g: np.ndarray) -> bool:
-    return v.shape == g.shape and bool(np.allclose(v, g, rtol=CLOSE, atol=TINY))
+    return v.shape == g.shape and near(v, g, CLOSE, TINY)
 
 
 def _regions(name: str, value: np.ndarray, shape: tuple[int, ...]) -> Iterator[tuple[str, np.ndarray]]:
