@@ -99,19 +99,20 @@ def test_the_embedding_may_have_a_type_of_its_own_and_types_any_case(trained):
 
 
 def test_the_embedding_s_type_is_the_codec_s_to_say():
-    heads = {name: FILE_TYPES[name].head.name for name in ("F32", "F16", "Q8_0", "Q4_0", "Q4_1", "Q2_K", "Q4_K_M")}
+    heads = {name: FILE_TYPES[name].head.name for name in ("F32", "F16", "Q8_0", "Q4_0", "Q4_1", "Q2_K", "Q4_K")}
     assert heads == {
         **{"F32": "F32", "F16": "F16", "Q8_0": "Q8_0", "Q4_0": "Q8_0", "Q4_1": "Q8_0"},
-        **{"Q2_K": "Q6_K", "Q4_K_M": "Q6_K"},
+        **{"Q2_K": "Q6_K", "Q4_K": "Q6_K"},
     }
 
 
 def test_q4_k_m_mixes_as_llama_cpp_does(trained):
-    """attn_qkv in Q5_K, the tied output and ffn_down of the last two of four layers in Q6_K, the rest in Q4_K."""
+    """The tied output, and attn_qkv and ffn_down of the last two of four layers in Q6_K, the rest in Q4_K."""
     expected = {"tok_emb.weight": "Q6_K"}
     for i in range(4):
-        expected |= {f"layers.{i}.attn.qkv.weight": "Q5_K", f"layers.{i}.attn.proj.weight": "Q4_K"}
-        expected |= {f"layers.{i}.mlp.fc1.weight": "Q4_K", f"layers.{i}.mlp.fc2.weight": "Q6_K" if i >= 2 else "Q4_K"}
+        favoured = "Q6_K" if i >= 2 else "Q4_K"
+        expected |= {f"layers.{i}.attn.qkv.weight": favoured, f"layers.{i}.attn.proj.weight": "Q4_K"}
+        expected |= {f"layers.{i}.mlp.fc1.weight": "Q4_K", f"layers.{i}.mlp.fc2.weight": favoured}
     found = minigpt_types(trained, "q4_k_m")
     assert {name: kind for name, kind in found.items() if kind != "F32"} == expected
     assert minigpt_types(trained, "Q4_K_M", "Q8_0") == found | {"tok_emb.weight": "Q8_0"}

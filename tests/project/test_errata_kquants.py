@@ -87,7 +87,7 @@ def test_row_19_attention_is_no_more_precise_than_the_rest_but_where_v_is_fused(
     types = {gguf_name(name): kind for name, kind in minigpt_types(trained, "Q4_K_M").items()}
     for i in range(trained.config.n_layers):
         assert types[f"blk.{i}.attn_output.weight"] == types[f"blk.{i}.ffn_up.weight"] == "Q4_K"
-        assert types[f"blk.{i}.attn_qkv.weight"] == "Q5_K"
-        assert types[f"blk.{i}.ffn_down.weight"] == ("Q6_K" if more_bits(i, trained.config.n_layers) else "Q4_K")
+        favoured = "Q6_K" if more_bits(i, trained.config.n_layers) else "Q4_K"
+        assert types[f"blk.{i}.attn_qkv.weight"] == types[f"blk.{i}.ffn_down.weight"] == favoured
     assert types["token_embd.weight"] == "Q6_K"
     assert gguf.LlamaFileType.MOSTLY_Q4_K_M == 15

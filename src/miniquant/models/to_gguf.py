@@ -18,7 +18,6 @@ from ..core.errors import MiniquantError, SchemeError
 from ..formats.gguf.metadata import Typed, ValueType
 from ..formats.gguf.types import GGMLType
 from ..formats.gguf.write import write_gguf
-from ..quantization.schemes import role_of
 from .file_types import file_type, quantization_version, tensor_type
 
 if TYPE_CHECKING:
@@ -60,13 +59,15 @@ def minigpt_types(model: MiniGPT, kind: GGMLType | str, embedding: GGMLType | st
     ``kind`` is one of ``FILE_TYPES``, a mix among them. The token embedding is the output head as well, and takes the
     type of a head unless ``embedding`` says otherwise. Raises ``SchemeError`` for a type without a codec.
     """
-    chosen, n_layers = file_type(kind), model.config.n_layers
-    head = chosen.head if embedding is None else tensor_type(embedding)
-    types = {}
-    for name in model.state_dict():
-        role = role_of(name)
-        matrix = chosen.type_of(gguf_name(name), n_layers) if role == "weight" else GGMLType.F32
-        types[name] = (head if role == "token embedding" else matrix).name
+    config = model.config
+    keys = {"block_count": config.n_layers, "attention.head_count": config.n_heads}
+    shapes = {gguf_name(name): tuple(w.shape) for name, w in model.state_dict().items()}
+    quantized = file_type(kind).types_of(
+        shapes, {"general.architecture": "gpt2"} | {f"gpt2.{key}": value for key, value in keys.items()}
+    )
+    types = {name: quantized.get(gguf_name(name), GGMLType.F32).name for name in model.state_dict()}
+    if embedding is not None:
+        types["tok_emb.weight"] = tensor_type(embedding).name
     return types
 
 

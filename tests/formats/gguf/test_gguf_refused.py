@@ -35,7 +35,7 @@ class Unpicklable:
 
 BAD_TENSORS = {
     "unknown type": ({"w": (GOOD, "Q9_9")}, SchemeError, "no codec for 'Q9_9'"),
-    "a type without a codec": ({"w": (GOOD, "Q5_0")}, SchemeError, "no codec for 'Q5_0'"),
+    "a type without a codec": ({"w": (GOOD, "Q8_1")}, SchemeError, "no codec for 'Q8_1'"),
     "a type that is no type": ({"w": (GOOD, 3.5)}, SchemeError, "no codec for 3.5"),
     "row of 33": ({"w": (np.ones((2, 33), np.float32), "Q8_0")}, SchemeError, "multiple of 32 weights, found 33"),
     "row of 16": ({"w": (np.ones((32, 16), np.float32), "Q4_0")}, SchemeError, "multiple of 32 weights, found 16"),

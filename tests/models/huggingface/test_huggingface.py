@@ -33,9 +33,10 @@ from safetensors.torch import load_file, save_file
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf
 from miniquant.models.corpus import load_tokenizer
-from miniquant.models.file_types import FILE_TYPES
+from miniquant.models.file_types import FILE_TYPES, PRESETS
 from miniquant.models.huggingface import convert as huggingface
 from miniquant.models.huggingface.convert import convert_folder
+from miniquant.models.quantize_gguf import quantize_gguf
 from miniquant.models.to_gguf import write_minigpt
 
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
@@ -154,9 +155,11 @@ def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save
     assert not np.array_equal(plain, expected)
     matrices = {name: kind for name, kind in converted.types.items() if kind != "F32"}
     head = "Q6_K" if FILE_TYPES[kind].weights.block == 256 else "Q8_0"
-    assert {matrices.pop(name) for name in ("token_embd.weight", "output.weight") if name in matrices} == {head}
-    if kind != "Q4_K_M":
-        assert set(matrices.values()) == {kind}
+    heads = {matrices.pop(name) for name in ("token_embd.weight", "output.weight") if name in matrices}
+    if kind == "Q4_K_M":
+        assert heads == ({"Q4_K", head} if save is save_llama else {head})  # an embedding that is no head is a matrix
+    else:
+        assert heads == {head} and set(matrices.values()) == {kind}
     with read_gguf(tmp_path / "m.gguf") as file:
         assert file.metadata["general.file_type"] == FILE_TYPES[kind].number
         assert file.metadata["general.quantization_version"] == gguf.GGML_QUANT_VERSION
@@ -167,12 +170,27 @@ def test_the_mix_gives_more_bits_to_values_and_half_of_ffn_down(tmp_path):
     types = convert_folder(tmp_path / "folder", tmp_path / "m.gguf", "q4_k_m").types
     more = [name for name, kind in types.items() if kind == "Q6_K"]
     assert more == [
-        *("token_embd.weight", "output.weight", "blk.2.attn_v.weight", "blk.2.ffn_down.weight"),
+        *("output.weight", "blk.2.attn_v.weight", "blk.2.ffn_down.weight"),
         *("blk.3.attn_v.weight", "blk.3.ffn_down.weight"),
     ]
     save_gpt2(tmp_path / "gpt2", **WIDE[save_gpt2])
     types = convert_folder(tmp_path / "gpt2", tmp_path / "m.gguf", "q4_k_m").types
-    assert {kind for name, kind in types.items() if "attn_qkv.weight" in name} == {"Q5_K"}
+    assert [types[f"blk.{n}.attn_qkv.weight"] for n in range(2)] == ["Q4_K", "Q6_K"]  # the values are in it
+    assert types["token_embd.weight"] == "Q6_K"  # it is the head as well
+
+
+def test_converting_to_a_preset_is_converting_to_f32_and_quantizing(tmp_path):
+    save_llama(tmp_path / "folder", **WIDE[save_llama])
+    convert_folder(tmp_path / "folder", tmp_path / "f32.gguf", "F32")
+    for name, kind in PRESETS.items():
+        if name in ("Q4_0", "Q4_K_M", "IQ4_NL"):
+            convert_folder(tmp_path / "folder", tmp_path / "at_once.gguf", kind)
+            quantize_gguf(tmp_path / "f32.gguf", tmp_path / "in_two_steps.gguf", name)
+            with read_gguf(tmp_path / "at_once.gguf") as one, read_gguf(tmp_path / "in_two_steps.gguf") as two:
+                assert one.tensors.keys() == two.tensors.keys()
+                assert one.metadata["general.file_type"] == two.metadata["general.file_type"] == kind.number
+                assert all(one.tensors[n].dtype == two.tensors[n].dtype for n in one.tensors)
+                assert all(np.array_equal(one.raw(n), two.raw(n)) for n in one.tensors)
 
 
 def test_a_head_left_as_it_was_would_be_noticed(tmp_path, monkeypatch):

@@ -69,11 +69,12 @@ def score(choose) -> float:
 
 def presets() -> dict[str, float]:
     """The divergence of llama.cpp's presets, by its rules for GPT-2 with one matrix for embedding and head."""
-    names = list(matrices())
-    simple = {name: "Q6_K" if name == "token_embd.weight" else "Q4_0" for name in names}
-    medium = {name: "Q5_K" if "attn_qkv" in name else "Q4_K" for name in names}
-    layers = sum("attn_qkv" in name for name in names)
-    more = [i for i in range(layers) if i < layers // 8 or i >= 7 * layers // 8 or (i - layers // 8) % 3 == 2]
-    medium |= {"token_embd.weight": "Q6_K"} | {f"blk.{i}.ffn_down.weight": "Q6_K" for i in more}
-    found = {"every matrix as Q4_0": dict.fromkeys(names, "Q4_0"), "llama.cpp's Q4_0": simple, "llama.cpp's Q4_K_M": medium}
+    from ...models.file_types import PRESETS
+    from ...models.pretrained import load_pretrained
+
+    keys = {"general.architecture": "gpt2", "gpt2.block_count": load_pretrained().config.n_layers}
+    found = {"every matrix as Q4_0": dict.fromkeys(matrices(), "Q4_0")}
+    for name in ("Q4_0", "Q4_K_M"):
+        types = PRESETS[name].types_of(matrices(), keys)
+        found[f"llama.cpp's {name}"] = {matrix: types[matrix].name for matrix in matrices()}
     return {f"{name}, {bytes_of(types):,} bytes": divergence(types) for name, types in found.items()}

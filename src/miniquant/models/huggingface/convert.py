@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -51,21 +51,22 @@ class Converted(NamedTuple):
 def convert_folder(
     folder: str | os.PathLike[str],
     path: str | os.PathLike[str],
-    kind: GGMLType | str = "Q8_0",
+    kind: GGMLType | str | FileType = "Q8_0",
     advance: Callable[[int, int], None] = lambda done, total: None,
 ) -> Converted:
     """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
 
     Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
-    what a codec names as ``head``. Raises ``FormatError`` for a folder that is damaged, incomplete,
-    or would run differently in llama.cpp, ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for
-    a type that does not exist or does not fit, and whatever ``write_gguf`` raises. Nothing is written then.
+    what a codec names as ``head``; a mix, or another one of ``PRESETS``, follows llama.cpp's rules. Raises
+    ``FormatError`` for a folder that is damaged, incomplete, or would run differently in llama.cpp,
+    ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for a type that does not exist or does not
+    fit, and whatever ``write_gguf`` raises. Nothing is written then.
     """
     folder, chosen = Path(folder), file_type(kind)
     recipe, config = read_recipe(folder)
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
-    types = _types(rows, chosen, recipe.layers)
+    types = _types(rows, chosen, recipe.metadata)
     tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
@@ -205,25 +206,19 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     return LazyTensor(shape, _HELD[stored.dtype], rows)
 
 
-def _types(rows: list[tuple[Row, Stored]], kind: FileType, layers: int) -> dict[str, GGMLType]:
+def _types(rows: list[tuple[Row, Stored]], kind: FileType, metadata: Mapping[str, Any]) -> dict[str, GGMLType]:
     """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
-    types = {}
+    shapes = {row.ours: row.shape[::-1] if row.transposed else row.shape for row, _ in rows}
+    quantized = kind.types_of(shapes, metadata)
     for row, _ in rows:
-        types[row.ours] = chosen = _type(row, kind, layers)
-        width = row.shape[0] if row.transposed else row.shape[-1]
+        chosen, width = quantized.get(row.ours, GGMLType.F32), shapes[row.ours][-1]
         if width % chosen.block:
             fitting = [dtype.name for dtype in CODECS if width % dtype.block == 0]
             raise SchemeError(
                 f"{row.theirs!r} has rows of {width} weights, and {chosen.name} stores blocks of {chosen.block}; "
                 f"what fits it is {', '.join(fitting)}"
             )
-    return types
-
-
-def _type(row: Row, kind: FileType, layers: int) -> GGMLType:
-    if len(row.shape) == 1 or row.ours == "position_embd.weight":
-        return GGMLType.F32
-    return kind.type_of(row.ours, layers)
+    return {name: quantized.get(name, GGMLType.F32) for name in shapes}
 
 
 def _quoted(names: set[str]) -> str:

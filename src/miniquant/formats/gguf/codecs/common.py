@@ -32,7 +32,7 @@ def first_extreme(w: np.ndarray, x: np.ndarray) -> np.ndarray:
     w: (blocks, 32), x: its columns (32, blocks)   ->   (blocks,)
     """
     top, bottom = x.max(axis=0), x.min(axis=0)
-    extreme = np.where(top > -bottom, top, bottom)
+    extreme: np.ndarray = np.where(top > -bottom, top, bottom)
     ties = np.flatnonzero(top == -bottom)
     extreme[ties] = w[ties, np.abs(w[ties]).argmax(axis=1)]
     return extreme
