@@ -1,5 +1,5 @@
 """The command line. GGUF-lite, GGUF and bump alike: inspect, list, hexdump, export, verify, perplexity; convert for
-Hugging Face folders; progress, board, assemble and grade.
+Hugging Face folders, quantize for those and any GGUF file; progress, board, assemble and grade.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
 stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
@@ -17,17 +17,13 @@ import click
 from ..core.errors import MiniquantError
 from ..core.text import visible
 from ..inspect.output import binary_size, late_bar, open_streams, print_json, print_table
-from . import course
+from . import any_gguf, course
+from .options import AS_JSON, FILE, FileType, TensorType, say_converted
 
 if TYPE_CHECKING:
     from ..formats.describe import Description
     from ..formats.registry import Format
     from ..formats.tensor import TensorInfo
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-AS_JSON = click.option(
-    "--json", "as_json", is_flag=True, help='Print JSON, with the texts "NaN", "Infinity" and "-Infinity".'
-)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -124,34 +120,11 @@ def hexdump(file: Path, start: int, length: int, tensor: str | None) -> None:
     click.echo(repr(hexview(file, start, length)))
 
 
-class _FileType(click.Option):
-    """An option whose help names every type, and imports them when somebody asks."""
-
-    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
-        from ..models.file_types import FILE_TYPES
-
-        self.help = f"For .gguf files: {' '.join(FILE_TYPES)}."
-        return super().get_help_record(ctx)
-
-
-class _TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new versions of click alone
-    """A type that has a codec."""
-
-    name = "type"
-
-    def convert(self, value: str, param: click.Parameter | None, context: click.Context | None) -> str:
-        from ..models.file_types import FILE_TYPES
-
-        if value.upper() not in FILE_TYPES:
-            self.fail(f"there is no type {value!r}; there are {', '.join(FILE_TYPES).lower()}", param, context)
-        return value.upper()
-
-
 @main.command()
 @click.argument("output", type=click.Path(path_type=Path))
 @click.option("--model", "source", type=FILE, help="A GGUF-lite or GGUF file of a MiniGPT; else the trained one.")
 @click.option("--preset", default="int4-small-embeddings", show_default=True, help="For .gguf-lite files.")
-@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
+@click.option("--type", "kind", default="q8_0", show_default=True, type=TensorType(), cls=FileType)
 @click.option("--card", is_flag=True, help="Write a model card beside OUTPUT, too, as README.md.")
 def export(output: Path, source: Path | None, preset: str, kind: str, card: bool) -> None:
     """Write a MiniGPT to OUTPUT: .gguf-lite, .gguf (runs in llama.cpp), .safetensors or .apr."""
@@ -211,25 +184,16 @@ def _refuse_useless(output: Path, format: Format, options: dict[str, tuple[str, 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .gguf file.")
-@click.option("--type", "kind", default="q8_0", show_default=True, type=_TensorType(), cls=_FileType)
+@click.option("--type", "kind", default="q8_0", show_default=True, type=TensorType(), cls=FileType)
 def convert(folder: Path, output: Path, kind: str) -> None:
     """Convert a Hugging Face FOLDER (Llama, Qwen2 or GPT-2, in safetensors) to a GGUF file that llama.cpp runs."""
-    from collections import Counter
-
-    from ..formats.gguf_lite.sizes import human
     from ..models.huggingface.convert import convert_folder
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
     with late_bar("converting") as advance:
         converted = convert_folder(folder, output, kind, advance)
-    counts = Counter(converted.types.values())
-    of_each = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
-    click.echo(f"wrote {output}, {human(output.stat().st_size)}: {len(converted.types)} tensors ({of_each})")
-    for name, reason in converted.skipped.items():
-        click.echo(f"left out {visible(name)}: {reason}")
-    for note in converted.notes:
-        click.echo(f"note: {note}")
+    say_converted(output, converted)
 
 
 @main.command(name="to-bump")
@@ -272,31 +236,15 @@ def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     sys.exit(bool(wrong))
 
 
-@main.command()
-@click.argument("file", type=FILE)
-@click.option("--windows", default=None, type=click.IntRange(1), help="How many windows of text; all by default.")
-@click.option("--llamacpp", is_flag=True, help="Let llama.cpp compute it (GGUF files).")
-@AS_JSON
-def perplexity(file: Path, windows: int | None, llamacpp: bool, as_json: bool) -> None:
-    """Perplexity and bits per byte of the MiniGPT in FILE on the held-out topics, with standard errors."""
-    from ..evaluate import quality as evaluate
-    from ..models import corpus
-
-    text, bar = corpus.held_out_windows(limit=windows), sys.stderr.isatty() and not as_json
-    if llamacpp:
-        found = evaluate.evaluate_in_llamacpp(file, text, progress=bar)
-    else:
-        from ..models.load import load_any
-
-        found = evaluate.evaluate(load_any(file), text, progress=bar)
-    if as_json:
-        figures = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
-        return print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
-    over = f"{len(text)} window{'s' * (len(text) > 1)}"
-    click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
-
-
-for command in (course.progress, course.board, course.assemble, course.grade, course.lab):
+for command in (
+    any_gguf.quantize,
+    any_gguf.perplexity,
+    course.progress,
+    course.board,
+    course.assemble,
+    course.grade,
+    course.lab,
+):
     main.add_command(command)
 
 

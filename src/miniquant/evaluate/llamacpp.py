@@ -70,9 +70,17 @@ class LlamaCpp:
             self.close()
             raise
 
-    def tokenize(self, text: str, special: bool = False) -> list[int]:
-        """Token ids of a text; with ``special``, names such as <|endoftext|> become their tokens."""
-        found: list[int] = self._call("tokenize", text, special)
+    def tokenize(self, text: str, special: bool = False, whole: bool = False) -> list[int]:
+        """Token ids of a text; with ``special``, names such as <|endoftext|> become their tokens.
+
+        With ``whole``, the tokens that the model wants around a text are added, such as one that begins it.
+        """
+        found: list[int] = self._call("tokenize", text, special, whole)
+        return found
+
+    def around_a_text(self) -> tuple[int | None, bool]:
+        """The token that begins every text, or ``None`` if there is none; and whether one is wanted at its end."""
+        found: tuple[int | None, bool] = self._call("around_a_text")
         return found
 
     def text(self, tokens: list[int]) -> bytes:
@@ -83,6 +91,11 @@ class LlamaCpp:
     def logits(self, tokens: list[int]) -> np.ndarray:
         """Logits after every token of one window: (tokens, vocabulary) float32."""
         found: np.ndarray = self._call("logits", list(map(int, tokens)))
+        return found
+
+    def surprise(self, tokens: list[int], first: int) -> np.ndarray:
+        """The negative log-likelihood of tokens ``first + 1`` to the last of one window, in nats: float64."""
+        found: np.ndarray = self._call("surprise", list(map(int, tokens)), first)
         return found
 
     def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:

@@ -76,6 +76,9 @@ _FUNCTIONS = {  # name: (result, arguments)
     "llama_init_from_model": (c.c_void_p, [c.c_void_p, _Parameters]),
     "llama_set_n_threads": (None, [c.c_void_p, c.c_int32, c.c_int32]),
     "llama_model_get_vocab": (c.c_void_p, [c.c_void_p]),
+    "llama_vocab_bos": (c.c_int32, [c.c_void_p]),
+    "llama_vocab_get_add_bos": (c.c_bool, [c.c_void_p]),
+    "llama_vocab_get_add_eos": (c.c_bool, [c.c_void_p]),
     "llama_vocab_n_tokens": (c.c_int32, [c.c_void_p]),
     "llama_tokenize": (
         c.c_int32,
@@ -121,6 +124,16 @@ def _places(defaults: _Parameters) -> tuple[int, int, int]:
     raise LlamaCppError(_OTHER_ORDER)
 
 
+_OF_THE_VOCABULARY, _COMPUTING = ("tokenize", "around_a_text", "text"), ("logits", "surprise", "steps", "greedy")
+
+
+def _log_of_sum(row: np.ndarray) -> float:
+    """log(sum(exp(row))) in float64.   row: (vocabulary,) float32."""
+    wide = row.astype(np.float64)
+    top = wide.max()
+    return float(top + np.log(np.exp(wide - top).sum()))
+
+
 class _Inside:
     """What runs in the child: each public method answers the call of the same name."""
 
@@ -147,9 +160,9 @@ class _Inside:
         self.lib.llama_backend_init()
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
-        if self.model is None and name in ("tokenize", "text", "logits", "steps", "greedy"):
+        if self.model is None and name in (*_OF_THE_VOCABULARY, *_COMPUTING):
             raise LlamaCppError(f"no model is loaded, so there is nothing to {name}; pass LlamaCpp the path of one")
-        if self.context is None and name in ("logits", "steps", "greedy"):
+        if self.context is None and name in _COMPUTING:
             raise LlamaCppError(f"only the vocabulary is loaded, so there is nothing to {name}; leave out vocab_only")
         return getattr(self, name)(*arguments)
 
@@ -211,11 +224,15 @@ class _Inside:
     def log(self) -> str:
         return "".join(self.written)
 
-    def tokenize(self, text: str, special: bool) -> list[int]:
+    def tokenize(self, text: str, special: bool, whole: bool) -> list[int]:
         data = text.encode("utf-8")
         room = (c.c_int32 * (len(data) + 8))()
-        count = self.lib.llama_tokenize(self.vocab, data, len(data), room, len(room), False, special)
+        count = self.lib.llama_tokenize(self.vocab, data, len(data), room, len(room), whole, special)
         return list(room[:count])
+
+    def around_a_text(self) -> tuple[int | None, bool]:
+        first = self.lib.llama_vocab_bos(self.vocab) if self.lib.llama_vocab_get_add_bos(self.vocab) else None
+        return first, self.lib.llama_vocab_get_add_eos(self.vocab)
 
     def text(self, tokens: list[int]) -> bytes:
         room, out = c.create_string_buffer(512), b""
@@ -228,9 +245,18 @@ class _Inside:
         return out
 
     def logits(self, tokens: list[int]) -> np.ndarray:
+        self._forget()
+        return self._feed(tokens)
+
+    def _forget(self) -> None:
         self.lib.llama_memory_clear(self.lib.llama_get_memory(self.context), True)
         self.used = 0
-        return self._feed(tokens)
+
+    def surprise(self, tokens: list[int], first: int) -> np.ndarray:
+        self._forget()
+        logits = self._feed(tokens, first)
+        rows = ((logits[i], tokens[first + 1 + i]) for i in range(len(tokens) - first - 1))
+        return np.array([_log_of_sum(row) - float(row[token]) for row, token in rows])
 
     def steps(self, tokens: list[int], names: list[str]) -> dict[str, np.ndarray]:
         self.watched, self.found = set(names), {}
@@ -268,20 +294,21 @@ class _Inside:
         self.lib.gguf_free(file)
         self.lib.ggml_free(tensors)
 
-    def _feed(self, tokens: list[int]) -> np.ndarray:
+    def _feed(self, tokens: list[int], first: int = 0) -> np.ndarray:
+        """Compute tokens that follow; the logits after each of them from ``first`` on."""
         if not tokens or self.used + len(tokens) > self.size:  # llama_decode would abort the process
             raise LlamaCppError(f"{self.used} + {len(tokens)} tokens do not fit the context of {self.size}")
         batch = self.lib.llama_batch_init(len(tokens), 0, 1)
         batch.n_tokens = len(tokens)
         for i, token in enumerate(tokens):
-            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, self.used + i, 1, 1
+            batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, self.used + i, 1, i >= first
             batch.seq_id[i][0] = 0
         code = self.lib.llama_decode(self.context, batch)
         self.lib.llama_batch_free(batch)
         if code:
             raise LlamaCppError(f"llama_decode failed with code {code}")
         self.used += len(tokens)
-        shape = (len(tokens), self.lib.llama_vocab_n_tokens(self.vocab))
+        shape = (len(tokens) - first, self.lib.llama_vocab_n_tokens(self.vocab))
         return np.ctypeslib.as_array(self.lib.llama_get_logits(self.context), shape).copy()
 
 

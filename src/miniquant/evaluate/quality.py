@@ -20,35 +20,12 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from tqdm import tqdm
 
+from ..core.errors import MiniquantError
+from ..formats.gguf.read import read_gguf
 from ..models import corpus
 from ..models.language import logits_of
+from .estimate import Estimate
 from .kept import keeping
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A mean and its standard error.
-
-    >>> print(Estimate(0.123456, 0.0021))
-    0.1235 ± 0.0021
-    """
-
-    mean: float
-    error: float
-
-    def __str__(self) -> str:
-        if self.error == 0 or not math.isfinite(self.error):
-            return f"{self.mean:.3g}"
-        digits = max(0, 1 - math.floor(math.log10(abs(self.error))))
-        if digits > 6:
-            return f"{self.mean:.2e} ± {self.error:.1e}"
-        return f"{self.mean:.{digits}f} ± {self.error:.{digits}f}"
-
-    @classmethod
-    def of(cls, samples: np.ndarray) -> Estimate:
-        """samples: (n,) one value a window."""
-        error = samples.std(ddof=1) / math.sqrt(len(samples)) if len(samples) > 1 else math.nan
-        return cls(float(samples.mean()), float(error))
 
 
 @dataclass(frozen=True)
@@ -131,6 +108,18 @@ def evaluate_in_llamacpp(
             return torch.from_numpy(llama.logits(tokens[0].tolist()))[None]
 
         return _measure(by_llama, one_by_one, keeping(reference, windows, 1), tokenizer)
+
+
+def refuse_another_vocabulary(path: str | os.PathLike[str]) -> None:
+    """Raises ``MiniquantError`` for a GGUF file whose tokens are not the course's: the windows would be other text."""
+    with read_gguf(path) as file:
+        tokens, known = file.metadata.get("tokenizer.ggml.tokens", ()), corpus.load_tokenizer()
+        ours = {i: token for token, i in known.get_vocab(with_added_tokens=True).items()}
+        if len(tokens) != len(ours) or any(token != ours[i] for i, token in enumerate(tokens)):
+            raise MiniquantError(
+                f"{file.path} has a vocabulary of its own, {len(tokens)} tokens, and the held-out text is in the "
+                f"{len(ours)} tokens of MiniGPT; give a text of your own with --text FILE"
+            )
 
 
 @torch.no_grad()

@@ -19,7 +19,7 @@ from ..formats.gguf_lite.sizes import FileSizes, human
 from .style import COLOURS, DARK, MARKERS, WIDTH, described, mark_guess, part_style, picture
 
 if TYPE_CHECKING:
-    from ..evaluate.quality import Estimate
+    from ..evaluate.estimate import Estimate
 
 
 @picture

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from ..evaluate.quality import Estimate
+from ..evaluate.estimate import Estimate
 from .style import COLOURS, DARK, LINES, MARKERS, WIDTH, described, mark_guess, picture
 
 SHOWN = 1500  # points in a panel: more would be a blot

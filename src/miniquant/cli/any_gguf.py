@@ -1,0 +1,91 @@
+"""The commands for GGUF files of any architecture: quantize, and perplexity on any text."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from ..inspect.output import late_bar, print_json
+from .options import AS_JSON, FILE, FileType, Preset, say_converted, say_written
+
+
+@click.command()
+@click.argument("source", type=click.Path(exists=True, path_type=Path))
+@click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--type", "kind", required=True, type=Preset(), cls=FileType)
+@click.option("--requantize", is_flag=True, help="Round tensors again that are quantized already: errors add up.")
+def quantize(source: Path, output: Path, kind: str, requantize: bool) -> None:
+    """Quantize SOURCE, a GGUF file of any architecture or a Hugging Face folder, to OUTPUT by llama.cpp's rules."""
+    from ..models.file_types import PRESETS
+
+    if output.suffix != ".gguf":
+        raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="OUTPUT")
+    if source.is_dir():
+        from ..models.huggingface.convert import convert_folder
+
+        with late_bar("quantizing") as advance:
+            converted = convert_folder(source, output, PRESETS[kind], advance)
+        return say_converted(output, converted)
+    from ..models.quantize_gguf import quantize_gguf
+
+    if output.exists() and output.samefile(source):
+        raise click.BadParameter(f"{output} is the file to read; give another name", param_hint="OUTPUT")
+    with late_bar("quantizing") as advance:
+        found = quantize_gguf(source, output, kind, requantize, advance)
+    say_written(output, (dtype.name for dtype in found.after.values()))
+    if found.twice:
+        before = ", ".join(sorted({found.before[name].name for name in found.twice}))
+        click.echo(f"{len(found.twice)} tensors were {before} already; their first rounding error is in the file, too")
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option(
+    "--text", type=FILE, help="A text to measure on; the file's own tokenizer is used, and llama.cpp computes."
+)
+@click.option("--context", type=int, help="Tokens in a window of that text; 512 by default, or the model's own.")
+@click.option("--windows", default=None, type=click.IntRange(1), help="How many windows of text; all by default.")
+@click.option("--llamacpp", is_flag=True, help="Let llama.cpp compute it (GGUF files).")
+@AS_JSON
+def perplexity(
+    file: Path, text: Path | None, context: int | None, windows: int | None, llamacpp: bool, as_json: bool
+) -> None:
+    """Perplexity of the MiniGPT in FILE on the held-out topics, or of any GGUF file on a text, with standard errors."""
+    if text is not None:
+        return _perplexity_of_text(file, text, context, windows, as_json)
+    if context is not None:
+        raise click.BadParameter("it is for a text of your own; give one with --text", param_hint="--context")
+    from ..evaluate import quality as evaluate
+    from ..formats.registry import format_of
+    from ..models import corpus
+
+    if format_of(file).name == "gguf":
+        evaluate.refuse_another_vocabulary(file)
+    held_out, bar = corpus.held_out_windows(limit=windows), sys.stderr.isatty() and not as_json
+    if llamacpp:
+        found = evaluate.evaluate_in_llamacpp(file, held_out, progress=bar)
+    else:
+        from ..models.load import load_any
+
+        found = evaluate.evaluate(load_any(file), held_out, progress=bar)
+    if as_json:
+        figures = {"perplexity": found.perplexity, "bits_per_byte": found.bits_per_byte}
+        return print_json({k: {"mean": v.mean, "standard_error": v.error} for k, v in figures.items()})
+    over = f"{len(held_out)} window{'s' * (len(held_out) > 1)}"
+    click.echo(f"perplexity {found.perplexity}, {found.bits_per_byte} bits per byte, over {over}")
+
+
+def _perplexity_of_text(file: Path, text: Path, context: int | None, windows: int | None, as_json: bool) -> None:
+    from ..evaluate.text_perplexity import text_of, text_perplexity
+
+    with late_bar("measuring") as advance:
+        found = text_perplexity(file, text_of(text), context, windows, advance=advance)
+    count, scored = found.nll.shape
+    value = found.perplexity
+    if as_json:
+        figures = {"windows": count, "context": found.context, "scored": found.nll.size}
+        return print_json({"perplexity": {"mean": value.mean, "standard_error": value.error}} | figures)
+    over = f"{count} window{'s' * (count > 1)} of {found.context} tokens, the last {scored} of each scored"
+    click.echo(f"perplexity {value}, over {over}")
