@@ -199,17 +199,24 @@ def convert(folder: Path, output: Path, kind: str) -> None:
 @main.command(name="to-bump")
 @click.argument("file", type=FILE)
 @click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("weights.bump"), show_default=True)
-def to_bump(file: Path, output: Path) -> None:
-    """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it."""
+@click.option("--layout", type=click.Choice(["aligned", "ckernel"]), default="aligned", help="Of the tensors.")
+def to_bump(file: Path, output: Path, layout: str) -> None:
+    """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it.
+
+    Its tokenizer goes beside it as well, as tokenizer.json. The layout "ckernel" is that of C-Kernel-Engine.
+    """
     from ..formats.bump.write import left_behind, write_bump
     from ..formats.gguf_lite.sizes import human
 
-    config = write_bump(file, output)
+    config = write_bump(file, output, layout)
     click.echo(
         f"wrote {output}, {human(output.stat().st_size)}, and {output.with_name('config.json')}: "
         f"{config.architecture}, {config.layers} layers, {config.heads} heads, {config.kv_heads} of keys and values"
     )
-    if stay := left_behind(file):
+    stay, reason = left_behind(file)
+    if reason:
+        click.echo(f"there is no tokenizer.json beside it: {visible(reason)}")
+    if stay:
         click.echo(f"these keys have no place in a bump file and stay in {file}: {visible(', '.join(stay))}")
 
 

@@ -1,8 +1,8 @@
-"""Matrix times vector, straight from the blocks of a file: each is dequantized where it is used, and nowhere else.
+"""Products straight from the blocks of a file: each block is dequantized where it is used, and nowhere else.
 
-The kernels are the codecs' ``dot``: plain loops, compiled here by numba. Loops over the weights of a block have a fixed
-length, so that the compiler turns them into vector instructions; two rows at a time share what they load of ``x``.
-Nothing is cached on the disk: a kernel takes about half a second to compile, once in a process.
+A matrix meets one vector in a codec's ``dot``, or several at once: then a tile of a few rows is unpacked and meets all
+of them. They are plain loops, compiled by numba. Loops over the weights of a block have a fixed length, so that the
+compiler turns them into vector instructions.
 """
 
 from __future__ import annotations
@@ -13,22 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import numpy as np
-from numba import njit
-from numba.extending import register_jitable
 
 from ..core.errors import QuantizationError
 from ..formats.bump.types import BumpType
-from ..formats.gguf.codecs import CODECS
-from ..formats.gguf.codecs.common import float16_of, scale_at
+from ..formats.gguf.codecs import CODECS, Kernels
+from .compiled import compiled
 
 THREADS = min(4, os.cpu_count() or 1)  # at most; the kernels run without Python's lock
 PARALLEL_MIN = 2**19  # bytes of a matrix up to which a second thread is not worth its start
-STRETCH = 2**18  # bytes of a matrix that a thread takes at a time
-_ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be regrouped; infinities and NaNs stay what they are
+STRETCH = 2**18  # bytes of a matrix, or of an unpacked tile, that a thread takes at a time
 
-_compiled = cache(njit(nogil=True, fastmath=_ANY_ORDER))  # when it is first called with these arguments
-
-Kernel = Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], None]
+Stretch = Callable[[int, int], None]  # computes the rows from the first number up to the second
 
 
 def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> None:
@@ -38,17 +33,77 @@ def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
 
     Raises ``QuantizationError`` for a type without a kernel.
     """
-    kernel, blocks, columns = _arranged(raw, kind, x, len(out))
-    if raw.nbytes <= PARALLEL_MIN or THREADS == 1:
-        return kernel(blocks, columns, out, 0, len(out))
-    step = max(2, STRETCH * len(out) // raw.nbytes // 2 * 2)  # rows, an even number
-    starts = iter(range(0, len(out), step))  # whoever is free takes the next stretch: a busy core delays nobody
+    found = _kernels_of(kind)
+    if found.dot is None:
+        return matmul(raw, kind, x[None], out[None])
+    dot, blocks = compiled(found.dot), _blocks(raw, kind, found, len(out))
+    columns = x if found.view is not None else x.reshape(-1, kind.block // found.width, found.width)
+    step = max(2, STRETCH * len(out) // max(1, raw.nbytes) // 2 * 2)  # rows, an even number
+    _in_stretches(lambda: lambda first, last: dot(blocks, columns, out, first, last), len(out), step, raw.nbytes)
+
+
+def matmul(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> None:
+    """out = x · Wᵀ, a row for each of several vectors; every block is unpacked once for all of them.
+
+    raw: as in ``matvec``, x: (tokens, n) float32   ->   out: (tokens, rows) float32, overwritten
+
+    Raises ``QuantizationError`` for a type without a kernel.
+    """
+    found = _kernels_of(kind)
+    rows, n = out.shape[1], x.shape[1]
+    blocks, multiply = _blocks(raw, kind, found, rows), compiled(_multiply)
+    unpack = compiled(found.unpack) if found.unpack is not None else None
+    step = max(2, STRETCH // (4 * n) // 2 * 2)
+
+    def worker() -> Stretch:
+        tile = np.empty((step, *blocks.shape[1:-1], kind.block if blocks.ndim == 3 else n), np.float32)
+
+        def work(first: int, last: int) -> None:
+            w = blocks[first:last]
+            if unpack is not None:
+                w = tile[: last - first]
+                unpack(blocks[first:last], w)
+            multiply(w.reshape(last - first, n), x, out, first)
+
+        return work
+
+    _in_stretches(worker, rows, step, raw.nbytes)
+
+
+def _multiply(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int) -> None:
+    """Two rows and four vectors at a time share what they load; of an odd number, the last is computed again.
+
+    w: (rows, n), x: (tokens, n) float32   ->   out[:, first:]: (tokens, rows)
+    """
+    for row in range(0, len(w), 2):
+        other = min(row + 1, len(w) - 1)
+        a, b = w[row], w[other]
+        for t in range(0, len(x), 4):
+            t1, t2, t3 = min(t + 1, len(x) - 1), min(t + 2, len(x) - 1), min(t + 3, len(x) - 1)
+            x0, x1, x2, x3 = x[t], x[t1], x[t2], x[t3]
+            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = np.float32(0)
+            for i in range(len(x0)):
+                a0, b0 = a0 + a[i] * x0[i], b0 + b[i] * x0[i]
+                a1, b1 = a1 + a[i] * x1[i], b1 + b[i] * x1[i]
+                a2, b2 = a2 + a[i] * x2[i], b2 + b[i] * x2[i]
+                a3, b3 = a3 + a[i] * x3[i], b3 + b[i] * x3[i]
+            out[t, first + row], out[t, first + other] = a0, b0
+            out[t1, first + row], out[t1, first + other] = a1, b1
+            out[t2, first + row], out[t2, first + other] = a2, b2
+            out[t3, first + row], out[t3, first + other] = a3, b3
+
+
+def _in_stretches(worker: Callable[[], Stretch], rows: int, step: int, n_bytes: int) -> None:
+    """Do all rows, ``step`` at a time; in several threads if there is much of it."""
+    starts = iter(range(0, rows, step))  # whoever is free takes the next stretch: a busy core delays nobody
 
     def work() -> None:
-        for start in starts:
-            kernel(blocks, columns, out, start, min(start + step, len(out)))
+        stretch = worker()
+        for first in starts:
+            stretch(first, min(first + step, rows))
 
-    others = [_pool().submit(work) for _ in range(THREADS - 1)]
+    alone = n_bytes <= PARALLEL_MIN or THREADS == 1
+    others = [] if alone else [_pool().submit(work) for _ in range(THREADS - 1)]
     work()
     for job in others:
         job.result()
@@ -59,32 +114,26 @@ def warm(kinds: Iterable[BumpType]) -> None:
     for kind in sorted(set(kinds)):
         raw = np.zeros(2 * kind.blocks.n_bytes * (256 // kind.blocks.block), np.uint8)
         matvec(raw, kind, np.zeros(256, np.float32), np.zeros(2, np.float32))
+        matmul(raw, kind, np.zeros((2, 256), np.float32), np.zeros((2, 2), np.float32))
+
+
+def kernels() -> list[BumpType]:
+    """The types that can be multiplied: those of bump whose codec has kernels."""
+    return [kind for kind in BumpType if kind.ggml in CODECS and CODECS[kind.ggml].kernels is not None]
+
+
+def _kernels_of(kind: BumpType) -> Kernels:
+    found = CODECS[kind.ggml].kernels if kind.ggml in CODECS else None
+    if found is None:
+        raise QuantizationError(f"no kernel for {kind.name}; there are {', '.join(k.name for k in kernels())}")
+    return found
+
+
+def _blocks(raw: np.ndarray, kind: BumpType, found: Kernels, rows: int) -> np.ndarray:
+    """The rows of a matrix as its kernels want them: (rows, blocks, bytes) uint8, or (rows, n) floats."""
+    return raw.view(found.view).reshape(rows, -1) if found.view else raw.reshape(rows, -1, kind.blocks.n_bytes)
 
 
 @cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max(1, THREADS - 1), "bump")
-
-
-def _arranged(raw: np.ndarray, kind: BumpType, x: np.ndarray, rows: int) -> tuple[Kernel, np.ndarray, np.ndarray]:
-    """The kernel of a type, and its arguments in the shape that it wants: (rows, blocks, bytes), (blocks, weights)."""
-    dtype = kind.ggml
-    dot = CODECS[dtype].dot if dtype in CODECS else None
-    if dtype is None or dot is None:
-        raise QuantizationError(f"no kernel for {kind.name}; there are {', '.join(k.name for k in kernels())}")
-    if dot.view is not None:
-        return _compiled(dot.function), raw.view(dot.view).reshape(rows, -1), x
-    return (
-        _compiled(dot.function),
-        raw.reshape(rows, -1, dtype.n_bytes),
-        x.reshape(-1, dtype.block // dot.width, dot.width),
-    )
-
-
-def kernels() -> list[BumpType]:
-    """The types with a kernel: those of bump whose codec has a ``dot``."""
-    return [kind for kind in BumpType if kind.ggml in CODECS and CODECS[kind.ggml].dot is not None]
-
-
-for _function in (float16_of, scale_at):  # what those products call
-    register_jitable(fastmath=_ANY_ORDER)(_function)

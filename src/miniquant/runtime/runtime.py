@@ -1,10 +1,12 @@
 """Run a model from its bump file: the weights stay blocks in the mapped file, the activations lie in one arena.
 
-A token at a time: its row of the embedding is decoded, every matrix meets the activations in ``kernels.matvec``, keys
-and values of earlier tokens are kept. No matrix is ever dequantized as a whole, and nothing is allocated twice.
+A prompt goes through a few tokens at a time, in ``kernels.matmul``; what is generated, token by token, in
+``kernels.matvec``. Keys and values of earlier tokens are kept. No matrix is ever dequantized as a whole, and nothing is
+allocated twice.
 
-Source: the models are those of llama.cpp's ``llama.cpp`` and ``gpt2.cpp`` (``src/models``): RMSNorm, rotated pairs,
-grouped key-value heads and SiLU there, LayerNorm, learned positions and GELU (tanh) here.
+Source: the models are those of llama.cpp's ``llama.cpp``, ``qwen2.cpp`` and ``gpt2.cpp`` (``src/models``): RMSNorm,
+rotated pairs, grouped key-value heads and SiLU there, LayerNorm, learned positions and GELU (tanh) here. The pairs are
+neighbours in a llama, and half a head apart in a qwen2.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,9 +24,10 @@ from ..formats.bump.read import open_bump
 from ..formats.bump.types import BumpConfig, BumpType, aligned
 from ..formats.gguf.codecs import decode
 from .arena import BumpAllocator
-from .kernels import matvec, warm
+from .kernels import matmul, matvec, warm
 
 Array = np.ndarray
+BATCH = 16  # tokens of a prompt that go through the layers together
 
 
 class Runtime:
@@ -37,15 +40,16 @@ class Runtime:
     def __init__(self, path: str | os.PathLike[str], context: int | None = None) -> None:
         self.file = open_bump(path)
         self.config = config = self.file.config
-        if config.architecture == "llama" and config.head_dim % 2:
+        if config.architecture != "gpt2" and config.head_dim % 2:
             raise MiniquantError(f"{path}: heads of {config.head_dim} cannot be turned in pairs; head_dim must be even")
         if context is not None:
             context = _whole(context, "context", "a whole number of tokens from 1 on")
             if context < 1:
                 raise MiniquantError(f"the context is {context}, expected a whole number of tokens from 1 on")
         self.context = config.context if context is None else min(context, config.context)
+        self.batch = min(BATCH, self.context)
         warm(t.dtype for t in self.file.tensors.values() if len(t.shape) == 2)
-        self.plan = arena_plan(config, self.context)
+        self.plan = arena_plan(config, self.context, self.batch)
         try:
             self.arena = self.plan.allocate()
         except (OSError, OverflowError) as error:
@@ -54,61 +58,75 @@ class Runtime:
                 "pass a smaller context"
             ) from None
         self.used = 0
-        self._layer = self._llama_layer if config.architecture == "llama" else self._gpt2_layer
+        self._layer = self._gpt2_layer if config.architecture == "gpt2" else self._llama_layer
         self._weights = {name: (self.file.raw(name), t.dtype, t.shape) for name, t in self.file.tensors.items()}
+        for name in [name for name in self._weights if name.endswith("W_gate_up")]:  # C-Kernel-Engine's one for two
+            raw, kind, (rows, n) = self._weights.pop(name)
+            for part, half in zip(("W_gate", "W_up"), np.split(raw, 2)):
+                self._weights[name.replace("W_gate_up", part)] = (half, kind, (rows // 2, n))
+        if config.architecture != "gpt2":
+            self._turns = config.rope_theta ** (-np.arange(config.head_dim // 2) * 2.0 / config.head_dim)
+            if config.rope_factors:
+                self._turns /= self._vector("rope_factors")
 
     def logits(self, tokens: Sequence[int]) -> Array:
         """The logits after every token of one sequence, from its start: (tokens, vocabulary) float32, a fresh array."""
         self.reset()
         out = np.empty((len(tokens), self.config.vocab), np.float32)
-        for index, token in enumerate(tokens):
-            out[index] = self.feed(token)
+        for start in range(0, len(tokens), self.batch):
+            n = self._forward(tokens[start : start + self.batch])
+            self._head(n, out[start : start + n])
         return out
 
     def greedy(self, tokens: Sequence[int], n: int, watch: Callable[[], object] | None = None) -> list[int]:
         """The ``n`` most likely next tokens, one after another; ``watch`` is called after each."""
-        self.reset()
         n = _whole(n, "length", "how many tokens to add")
-        for token in tokens[:-1]:
-            self.feed(token, head=False)
         found: list[int] = []
-        following = tokens[-1] if len(tokens) else None
-        for _ in range(n):
-            if following is None:
-                raise MiniquantError("there is no token to go on from; begin with one, for example the end of a text")
-            following = int(self.feed(following).argmax())
-            found.append(following)
+        for token in self.generate(tokens, n):
+            found.append(token)
             if watch is not None:
                 watch()
         return found
+
+    def generate(self, tokens: Sequence[int], n: int, temperature: float = 0.0, seed: int = 0) -> Iterator[int]:
+        """The next ``n`` tokens, one after another, as soon as each is known.
+
+        With a ``temperature`` above 0, each is drawn by the softmax of logits / temperature, from numpy's generator of
+        this ``seed``; with 0 it is the most likely one. Raises ``MiniquantError`` for an empty beginning, and when the
+        context is full.
+        """
+        self.reset()
+        if n and not len(tokens):
+            raise MiniquantError("there is no token to go on from; begin with one, for example the end of a text")
+        random = np.random.default_rng(seed)
+        logits = self.read(tokens) if n else None
+        for number in range(n):
+            assert logits is not None
+            token = _drawn(logits, temperature, random) if temperature else int(logits.argmax())
+            yield token
+            if number + 1 < n:
+                logits = self.feed(token)
 
     def reset(self) -> None:
         """Begin a new sequence."""
         self.used = 0
 
-    def feed(self, token: int, head: bool = True) -> Array:
-        """Go on by one token; returns the logits after it (in the arena: the next call overwrites them).
+    def read(self, tokens: Sequence[int]) -> Array:
+        """Go on by several tokens; returns the logits after the last (in the arena: the next call overwrites them).
 
-        Raises ``MiniquantError`` for a token that does not exist, or when the context is full.
+        Raises ``MiniquantError`` for a token that does not exist, when the context is full, and for none at all.
         """
-        token = _whole(token, "token", "a number of the vocabulary")
-        if not 0 <= token < self.config.vocab:
-            raise MiniquantError(f"there is no token {token}; the vocabulary has {self.config.vocab}")
-        if self.used >= self.context:
-            raise MiniquantError(f"the context of {self.context} tokens is full; reset() begins a new sequence")
-        a, x = self.arena, self.arena["x"]
-        x[:] = self._row("token_embd", token)
-        if self.config.architecture == "gpt2":
-            x += self._row("position_embd", self.used)
-        else:
-            self._rope_angles(self.used)
-        for layer in range(self.config.layers):
-            self._layer(layer, f"layers.{layer}.")
-        self.used += 1
-        if head:
-            self._norm("output_norm")
-            self._linear("token_embd" if self.config.tied else "output", a["normed"], a["logits"])
-        return a["logits"]
+        if not len(tokens):
+            raise MiniquantError("there is no token to read")
+        for start in range(0, len(tokens), self.batch):
+            n = self._forward(tokens[start : start + self.batch])
+        logits = self.arena["logits"]
+        self._head(n, logits[None])
+        return logits
+
+    def feed(self, token: int) -> Array:
+        """Go on by one token; see ``read``."""
+        return self.read((token,))
 
     def replace_weight(self, name: str, w: Array) -> None:
         """Compute with other weights from now on: ``w`` float32, in the shape of the tensor ``name``.
@@ -132,18 +150,46 @@ class Runtime:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- the two kinds of layer
+    # -- a few tokens through the model; every buffer has a row for each
 
-    def _llama_layer(self, layer: int, at: str) -> None:
-        a, inner = self.arena, self.config.intermediate
-        self._norm(f"{at}ln1_gamma")
+    def _forward(self, tokens: Sequence[int]) -> int:
+        """Go on by at most ``batch`` tokens, up to ``x``; returns how many they are."""
+        n, vocab = len(tokens), self.config.vocab
+        whole = [_whole(token, "token", "a number of the vocabulary") for token in tokens]
+        for token in whole:
+            if not 0 <= token < vocab:
+                raise MiniquantError(f"there is no token {token}; the vocabulary has {vocab}")
+        if self.used + n > self.context:
+            raise MiniquantError(f"the context of {self.context} tokens is full; reset() begins a new sequence")
+        for row, token in enumerate(whole):
+            self.arena["x"][row] = self._row("token_embd", token)
+            if self.config.architecture == "gpt2":
+                self.arena["x"][row] += self._row("position_embd", self.used + row)
+        if self.config.architecture != "gpt2":
+            angles = np.arange(self.used, self.used + n)[:, None] * self._turns
+            self.arena["cos"][:n], self.arena["sin"][:n] = np.cos(angles), np.sin(angles)
+        a = {name: self.arena[name][:n] for name in _ROWS if name in self.arena}
+        for layer in range(self.config.layers):
+            self._layer(layer, f"layers.{layer}.", a)
+        self.used += n
+        return n
+
+    def _head(self, n: int, out: Array) -> None:
+        """The logits after the last of ``n`` tokens, as many as ``out`` has rows.   out: (tokens, vocabulary)."""
+        x, normed = (self.arena[name][n - len(out) : n] for name in ("x", "normed"))
+        self._norm("output_norm", {"x": x, "normed": normed})
+        self._linear("token_embd" if self.config.tied else "output", normed, out)
+
+    def _llama_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
+        inner = self.config.intermediate
+        self._norm(f"{at}ln1_gamma", a)
         for name in ("q", "k", "v"):
             self._linear(f"{at}W{name}", a["normed"], a[name], f"{at}b{name}")
         self._rotate(a["q"])
         self._rotate(a["k"])
-        self._attend(layer, a["q"], a["k"], a["v"])
-        self._residual(f"{at}Wo", a["mixed"], f"{at}bo")
-        self._norm(f"{at}ln2_gamma")
+        self._attend(layer, a["q"], a["k"], a["v"], a["mixed"])
+        self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
+        self._norm(f"{at}ln2_gamma", a)
         gate, up, bias = a["gate"], a["inner"], self._vector(f"{at}b1")
         self._linear(f"{at}W_gate", a["normed"], gate)
         self._linear(f"{at}W_up", a["normed"], up)
@@ -155,15 +201,15 @@ class Runtime:
             np.exp(gate, out=gate)
         gate += 1
         up /= gate
-        self._residual(f"{at}W_down", up, f"{at}b2")
+        self._residual(f"{at}W_down", up, f"{at}b2", a)
 
-    def _gpt2_layer(self, layer: int, at: str) -> None:
-        a = self.arena
-        self._norm(f"{at}ln1_gamma", f"{at}ln1_beta")
+    def _gpt2_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
+        self._norm(f"{at}ln1_gamma", a, f"{at}ln1_beta")
         self._linear(f"{at}Wqkv", a["normed"], a["qkv"], f"{at}bqkv")
-        self._attend(layer, *np.split(a["qkv"], 3))
-        self._residual(f"{at}Wo", a["mixed"], f"{at}bo")
-        self._norm(f"{at}ln2_gamma", f"{at}ln2_beta")
+        q, k, v = np.split(a["qkv"], 3, axis=1)
+        self._attend(layer, q, k, v, a["mixed"])
+        self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
+        self._norm(f"{at}ln2_gamma", a, f"{at}ln2_beta")
         self._linear(f"{at}W_up", a["normed"], a["inner"], f"{at}b1")
         u, t = a["inner"], a["spare"]  # GELU: u / 2 · (1 + tanh(√(2/π) · (u + 0.044715 u³)))
         np.multiply(u, u, out=t)
@@ -175,47 +221,47 @@ class Runtime:
         t += 1
         u *= t
         u *= np.float32(0.5)
-        self._residual(f"{at}W_down", u, f"{at}b2")
+        self._residual(f"{at}W_down", u, f"{at}b2", a)
 
     # -- what layers are made of
 
-    def _norm(self, gamma: str, beta: str | None = None) -> None:
+    def _norm(self, gamma: str, a: dict[str, Array], beta: str | None = None) -> None:
         """x, normalized, into ``normed``: by its root mean square in a llama, by mean and variance in a gpt2."""
-        x, out = self.arena["x"], self.arena["normed"]
+        for x, out in zip(a["x"], a["normed"]):
+            if self.config.architecture == "gpt2":
+                np.subtract(x, x.mean(dtype=np.float64), out=out, casting="same_kind")
+            else:
+                out[:] = x
+            variance = float(np.dot(out, out)) / len(out)
+            out *= np.float32(1 / math.sqrt(variance + self.config.epsilon))
+        a["normed"] *= self._vector(gamma)
         if self.config.architecture == "gpt2":
-            np.subtract(x, x.mean(dtype=np.float64), out=out, casting="same_kind")
-            beta = beta or f"{gamma}_beta"
-        else:
-            out[:] = x
-        variance = float(np.dot(out, out)) / len(out)
-        out *= np.float32(1 / math.sqrt(variance + self.config.epsilon))
-        out *= self._vector(gamma)
-        if beta is not None:
-            out += self._vector(beta)
+            a["normed"] += self._vector(beta or f"{gamma}_beta")
 
     def _linear(self, name: str, x: Array, out: Array, bias: str | None = None) -> None:
-        """out = W · x (+ bias), with W and the bias by their names.   x: (in,)   ->   out: (out,), overwritten."""
+        """out = x · Wᵀ (+ bias), with W and the bias by their names.   x: (tokens, in)   ->   out: (tokens, out)."""
         raw, kind, _ = self._weights[name]
-        matvec(raw, kind, x, out)
+        if len(x) == 1:
+            matvec(raw, kind, x[0], out[0])
+        else:
+            matmul(raw, kind, x, out)
         if bias is not None:
             out += self._vector(bias)
 
-    def _residual(self, name: str, x: Array, bias: str) -> None:
+    def _residual(self, name: str, x: Array, bias: str, a: dict[str, Array]) -> None:
         """x += W · (what a part of the layer has made) + bias."""
-        self._linear(name, x, self.arena["step"], bias)
-        self.arena["x"] += self.arena["step"]
-
-    def _rope_angles(self, position: int) -> None:
-        """The angles of a position: pair i turns by position · theta^(-2i / head_dim)."""
-        half, theta = self.config.head_dim // 2, self.config.rope_theta
-        angles = position * theta ** (-np.arange(half) * 2.0 / self.config.head_dim)
-        self.arena["cos"][:], self.arena["sin"][:] = np.cos(angles), np.sin(angles)
+        self._linear(name, x, a["step"], bias)
+        a["x"] += a["step"]
 
     def _rotate(self, q: Array) -> None:
-        """Turn each pair of neighbours in each head, in place."""
-        pairs, (even, odd) = q.reshape(-1, self.config.head_dim // 2, 2), (self.arena["even"], self.arena["odd"])
-        even, odd = even[: len(pairs)], odd[: len(pairs)]
-        cos, sin = self.arena["cos"], self.arena["sin"]
+        """Turn each pair in each head, in place: neighbours, or in a qwen2 those half a head apart."""
+        n, half = len(q), self.config.head_dim // 2
+        if self.config.architecture == "qwen2":
+            pairs = q.reshape(n, -1, 2, half).swapaxes(2, 3)
+        else:
+            pairs = q.reshape(n, -1, half, 2)
+        even, odd = (self.arena[name].reshape(-1)[: q.size // 2].reshape(n, -1, half) for name in ("even", "odd"))
+        cos, sin = (self.arena[name][:n, None] for name in ("cos", "sin"))
         np.multiply(pairs[..., 0], cos, out=even)
         np.multiply(pairs[..., 1], sin, out=odd)
         even -= odd
@@ -224,19 +270,26 @@ class Runtime:
         pairs[..., 1] += odd
         pairs[..., 0] = even
 
-    def _attend(self, layer: int, q: Array, k: Array, v: Array) -> None:
+    def _attend(self, layer: int, q: Array, k: Array, v: Array, mixed: Array) -> None:
         """Keep k and v, then mix the values of all tokens so far, by the softmax of q · k, into ``mixed``."""
-        config, time = self.config, self.used + 1
+        config, n, time = self.config, len(q), self.used + len(q)
         heads, group, width = config.kv_heads, config.heads // config.kv_heads, config.head_dim
         keys, values = (self.arena[name][layer, :, :, :width] for name in ("keys", "values"))  # (heads, context, width)
-        keys[:, self.used], values[:, self.used] = k.reshape(heads, width), v.reshape(heads, width)
-        scores = self.arena["scores"][:, :, :time]  # (heads, group, time)
-        np.matmul(q.reshape(heads, group, width), keys[:, :time].transpose(0, 2, 1), out=scores)
+        for kept, new in ((keys, k), (values, v)):
+            kept[:, self.used : time] = new.reshape(n, heads, width).swapaxes(0, 1)
+        queries = self.arena["queries"].reshape(-1)[: q.size].reshape(heads, group, n, width)
+        queries[...] = q.reshape(n, heads, group, width).transpose(1, 2, 0, 3)
+        rows = queries.reshape(heads, group * n, width)
+        scores = self.arena["scores"][:, : group * n, :time]  # row g · n + t: head g of the group, token t
+        np.matmul(rows, keys[:, :time].swapaxes(1, 2), out=scores)
         scores *= np.float32(1 / math.sqrt(width))
+        for t in range(n - 1):
+            scores[:, t::n, self.used + t + 1 :] = -np.inf  # no token sees a later one
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        np.matmul(scores, values[:, :time], out=self.arena["mixed"].reshape(heads, group, width))
+        np.matmul(scores, values[:, :time], out=rows)
+        mixed.reshape(n, heads, group, width)[...] = queries.transpose(2, 0, 1, 3)
 
     def _vector(self, name: str) -> Array:
         return self._weights[name][0].view("<f4")
@@ -256,22 +309,28 @@ def _whole(value: Any, name: str, expected: str) -> int:
     raise MiniquantError(f"the {name} is {value!r:.40}, expected {expected}")
 
 
-def arena_plan(config: BumpConfig, context: int) -> BumpAllocator:
-    """Where the activations of a model lie; rows of heads and of scores have the aligned lengths."""
-    plan, kv = BumpAllocator(), config.kv_heads * config.head_dim
-    for name in ("x", "normed", "mixed", "step"):
-        plan.reserve(name, config.embed)
-    if config.architecture == "llama":
-        half = config.head_dim // 2
-        for name, width in {"q": config.embed, "k": kv, "v": kv, "cos": half, "sin": half}.items():
-            plan.reserve(name, width)
-        for name in ("even", "odd"):
-            plan.reserve(name, config.heads, half)
+def _drawn(logits: Array, temperature: float, random: np.random.Generator) -> int:
+    """A token, drawn by the softmax of logits / temperature."""
+    weights = np.exp((logits.astype(np.float64) - logits.max()) / temperature)
+    sums = weights.cumsum()
+    return min(int(np.searchsorted(sums, random.random() * sums[-1], side="right")), len(logits) - 1)
+
+
+_ROWS = ("x", "normed", "mixed", "step", "q", "k", "v", "qkv", "gate", "spare", "inner")  # buffers of a row a token
+
+
+def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocator:
+    """Where the activations of a model lie, for ``batch`` tokens at once; rows of heads and of scores are aligned."""
+    plan, kv, half = BumpAllocator(), config.kv_heads * config.head_dim, config.head_dim // 2
+    widths = {"x": config.embed, "normed": config.embed, "mixed": config.heads_width, "step": config.embed}
+    if config.architecture == "gpt2":
+        widths |= {"qkv": 3 * config.embed, "spare": config.intermediate}
     else:
-        plan.reserve("qkv", 3 * config.embed)
-    for name in ("gate" if config.architecture == "llama" else "spare", "inner"):
-        plan.reserve(name, config.intermediate)
-    plan.reserve("scores", config.kv_heads, config.heads // config.kv_heads, aligned(context))
+        widths |= {"q": config.heads_width, "k": kv, "v": kv, "cos": half, "sin": half}
+        widths |= {"even": config.heads * half, "odd": config.heads * half, "gate": config.intermediate}
+    for name, width in (widths | {"inner": config.intermediate, "queries": config.heads_width}).items():
+        plan.reserve(name, batch, width)
+    plan.reserve("scores", config.kv_heads, batch * config.heads // config.kv_heads, aligned(context))
     plan.reserve("logits", config.vocab)
     for name in ("keys", "values"):
         plan.reserve(name, config.layers, config.kv_heads, context, aligned(config.head_dim))

@@ -95,7 +95,9 @@ def test_the_type_table_stands_behind_the_header_inside_the_hash_with_bump_s_own
     assert count == 4 + 12 * 4
     assert list(data[132:136]) == [8, 0, 0, 0]  # token_embd Q8_0, positions, ln1_gamma, ln1_beta FP32
     document = "FP32 0, BF16 1, FP16 2, INT8 3, INT4 4, Q4_0 5, Q4_K 6, Q6_K 7, Q8_0 8, Q8_K 9"
-    assert ", ".join(f"{kind.name} {kind.value}" for kind in BumpType) == document
+    named = [f"{kind.name} {kind.value}" for kind in BumpType]
+    assert ", ".join(named[:10]) == document
+    assert named[10:] == ["Q4_1 10", "Q5_0 11", "Q5_1 12", "Q5_K 13"]
     official = {kind.name: kind.value for kind in gguf.GGMLQuantizationType}
     for source, target in BUMP_TYPES.items():
         assert official[source.name] == source.value
@@ -184,12 +186,14 @@ def test_a_head_that_is_not_the_embedding_comes_last(tmp_path):
 @pytest.mark.parametrize(
     ("how", "message"),
     [
-        ({"extra": {"rope_freqs.weight": np.ones(1, np.float32)}}, "no place for 'rope_freqs.weight'"),
+        ({"extra": {"rope_freqs.weight": np.ones(3, np.float32)}}, "'rope_freqs.weight' has shape (3,), expected (1,)"),
         ({"extra": {"blk.0.attn_q_norm.weight": np.ones(2, np.float32)}}, "no place for 'blk.0.attn_q_norm.weight'"),
         ({"extra": {"blk.1.attn_q.weight": np.ones((4, 4), np.float32)}}, "no place for 'blk.1.attn_q.weight'"),
         ({"more": {"llama.rope.scaling.type": "yarn"}}, "llama.rope.scaling.type is 'yarn', expected 'none'"),
         ({"more": {"llama.expert_count": 8}}, "llama.expert_count is 8, expected 0"),
-        ({"more": {"llama.attention.key_length": 7}}, "llama.attention.key_length is 7, expected 2"),
+        ({"more": {"llama.attention.key_length": 7}}, "'blk.0.attn_q.weight' has shape (4, 4), expected (14, 4)"),
+        ({"more": {"llama.attention.value_length": 7}}, "llama.attention.value_length is 7, expected 2"),
+        ({"more": {"llama.rope.dimension_count": 1}}, "llama.rope.dimension_count is 1, expected 2"),
         ({"more": {"llama.attention.sliding_window": 9}}, "nothing in a bump file can say that"),
         ({"more": {"llama.attention.layer_norm_rms_epsilon": float("nan")}}, "expected a number above 0"),
         ({"more": {"llama.block_count": 2}}, "'blk.1.attn_norm.weight' is missing"),
@@ -197,7 +201,10 @@ def test_a_head_that_is_not_the_embedding_comes_last(tmp_path):
         ({"more": {"llama.feed_forward_length": 4}}, "has shape (3, 4), expected (4, 4)"),
         ({"more": {"llama.attention.head_count": 3}}, "no multiple of 3 heads"),
         ({"more": {"llama.attention.head_count": [2]}}, "expected a whole number above 0"),
-        ({"more": {"general.architecture": "qwen2"}}, "its architecture is 'qwen2'"),
+        (
+            {"more": {"general.architecture": "qwen3"}},
+            "its architecture is 'qwen3'; bump has layouts for llama, gpt2, qwen2",
+        ),
         ({"kinds": {"attn_q": "F64"}}, "attn_q.weight' is F64, for which bump has no code"),
     ],
 )
@@ -212,9 +219,9 @@ def test_what_the_layout_cannot_hold_is_refused_and_nothing_is_written(how, mess
     assert os.listdir(tmp_path) == ["m.gguf"]
 
 
-def test_q4_1_has_no_code_and_a_quantized_norm_no_place(tmp_path):
-    write_llama(tmp_path / "a.gguf", SMALL, {"ffn_up": "Q4_1"})
-    with pytest.raises(MiniquantError, match="is Q4_1, for which bump has no code; export the GGUF in one of F32"):
+def test_q3_k_has_no_code_and_a_quantized_norm_no_place(tmp_path):
+    write_llama(tmp_path / "a.gguf", SMALL, {"ffn_up": "Q3_K"})
+    with pytest.raises(MiniquantError, match="is Q3_K, for which bump has no code; export the GGUF in one of F32"):
         write_bump(tmp_path / "a.gguf", tmp_path / "weights.bump")
     norm = np.ones(256, np.float32).astype(np.float16)
     write_llama(tmp_path / "b.gguf", SMALL, extra={"output_norm.weight": norm})

@@ -1,7 +1,8 @@
 """``config.json``: what a bump file's header has no place for, under the names that Hugging Face's models use.
 
-It carries two checksums: that of the weights it belongs to, and its own (of this very text, with zeros where the 64
-digits stand), so that a changed digit in it is noticed like one in the weights.
+It carries three checksums: that of the weights it belongs to, that of their ``tokenizer.json``, and its own (of this
+very text, with zeros where the 64 digits stand), so that a changed digit in it is noticed like one in the weights. Only
+the ``config.json`` that C-Kernel-Engine's converter writes has none; it is known by its keys.
 """
 
 from __future__ import annotations
@@ -11,21 +12,20 @@ import json
 import math
 import os
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from ...core.errors import FormatError, MiniquantError
+from ...core.errors import FormatError
 from ...core.reading import Source, as_bytes, path_of
-from ..gguf.read import GGUFFile
-from .types import ARCHITECTURES, BumpConfig
+from .types import LAYOUTS, BumpConfig, fits_ckernel
 
 NAME = "config.json"
+ADDRESSED = re.compile(r"(config|tokenizer)\.([0-9a-f]{16})\.json")
 LARGEST = 2**20  # bytes
 _OWN = re.compile(rb'"config_sha256": "([0-9a-f]{64})"')
 _FIXED = {  # what every file of an architecture says
     "llama": {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_act": "silu"},
     "gpt2": {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "activation_function": "gelu_new"},
+    "qwen2": {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2", "hidden_act": "silu"},
 }
 _KEYS = {  # key -> field of BumpConfig
     "llama": {
@@ -39,6 +39,7 @@ _KEYS = {  # key -> field of BumpConfig
         "intermediate_size": "intermediate",
         "rms_norm_eps": "epsilon",
         "rope_theta": "rope_theta",
+        "rope_factors": "rope_factors",
         "tie_word_embeddings": "tied",
         "attention_bias": "attention_bias",
         "mlp_bias": "mlp_bias",
@@ -58,6 +59,19 @@ _KEYS = {  # key -> field of BumpConfig
         "eos_token_id": "eos",
     },
 }
+_KEYS["qwen2"] = _KEYS["llama"]
+_CKERNEL = (  # the keys that C-Kernel-Engine's converter writes, all of ours too
+    *("num_hidden_layers", "hidden_size", "intermediate_size", "num_attention_heads", "num_key_value_heads"),
+    *("vocab_size", "max_position_embeddings", "rms_norm_eps", "rope_theta"),
+)
+
+
+class Beside(NamedTuple):
+    """What a ``config.json`` says: the model, and the SHA-256 of its weights and its tokenizer, if it has them."""
+
+    config: BumpConfig
+    checksum: bytes | None
+    tokenizer: bytes | None
 
 
 def config_path(path: str | os.PathLike[str]) -> str:
@@ -65,29 +79,42 @@ def config_path(path: str | os.PathLike[str]) -> str:
     return os.path.join(os.path.dirname(os.fsdecode(path)), NAME)
 
 
-def config_text(config: BumpConfig, checksum: bytes, name: str) -> bytes:
-    """The text of ``config.json`` for a bump file called ``name`` whose header has this checksum."""
+def config_text(config: BumpConfig, checksum: bytes, name: str, tokenizer: bytes | None = None) -> bytes:
+    """The text of ``config.json`` for a bump file called ``name`` whose header has this checksum.
+
+    tokenizer: the SHA-256 of the ``tokenizer.json`` beside it, if there is one
+    """
     keys = _KEYS[config.architecture]
     values = {key: getattr(config, field) for key, field in keys.items()}
-    own = {"file": name, "weights_sha256": checksum.hex(), "config_sha256": "0" * 64}
+    own: dict[str, str | None] = {"file": name, "layout": config.layout}
+    own |= {"weights_sha256": checksum.hex(), "config_sha256": "0" * 64}
+    own["tokenizer_sha256"] = None if tokenizer is None else tokenizer.hex()
     blank = json.dumps({**_FIXED[config.architecture], **values, "bump": own}, indent=2).encode() + b"\n"
     return _OWN.sub(b'"config_sha256": "' + hashlib.sha256(blank).hexdigest().encode() + b'"', blank)
 
 
-def addressed_path(path: str | os.PathLike[str], checksum: bytes) -> str:
-    """Where the config of a bump file lies while both files are being replaced: under a name from its checksum."""
-    return os.path.join(os.path.dirname(os.fsdecode(path)), f"config.{checksum.hex()[:16]}.json")
+def addressed_path(path: str | os.PathLike[str], checksum: bytes, name: str = NAME) -> str:
+    """Where a file beside a bump file lies while all are being replaced: under a name with this checksum in it."""
+    stem, dot, suffix = name.rpartition(".")
+    return os.path.join(os.path.dirname(os.fsdecode(path)), f"{stem}.{checksum.hex()[:16]}{dot}{suffix}")
 
 
-def is_addressed(name: str) -> bool:
-    """Whether a file's name is one that ``addressed_path`` gives."""
-    return re.fullmatch(r"config\.[0-9a-f]{16}\.json", name) is not None
+def is_addressed(path: str) -> bool:
+    """Whether a writer of bump files has put this file there under a name that ``addressed_path`` gives.
+
+    Raises ``OSError`` if it cannot be read.
+    """
+    found = ADDRESSED.fullmatch(os.path.basename(path))
+    if found is None:
+        return False
+    if found[1] == "config":
+        return belongs_to(path) is not None
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest().startswith(found[2])
 
 
-def read_config(
-    source: Source, checksum: bytes | None = None, config: Source | None = None
-) -> tuple[BumpConfig, bytes]:
-    """The config of a bump file, and the checksum of the weights that it was written with.
+def read_config(source: Source, checksum: bytes | None = None, config: Source | None = None) -> Beside:
+    """What the ``config.json`` of a bump file says.
 
     source: the bump file; its ``config.json`` lies beside it, unless ``config`` is that file's path or its bytes.
     With the ``checksum`` of the weights, and a ``config.json`` beside them that belongs to others, the one named after
@@ -105,7 +132,7 @@ def read_config(
         found = _Reader(config_path(path)).read()
     except FormatError as error:
         missing = error
-    if checksum is not None and (found is None or found[1] != checksum):
+    if checksum is not None and (found is None or found.checksum not in (checksum, None)):
         addressed = addressed_path(path, checksum)
         if os.path.exists(addressed):
             return _Reader(addressed).read()
@@ -142,22 +169,23 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source, self.path, self.text = source, path_of(source), b""
 
-    def read(self) -> tuple[BumpConfig, bytes]:
+    def read(self) -> Beside:
         size = self._load()
         if size > LARGEST:
             raise self._error(f"it has {size} bytes, and {LARGEST} at most would be believed", NAME)
+        theirs = {"architectures", "model_type", *_CKERNEL}
+        if not _OWN.search(self.text) and (found := self._parsed()).keys() == theirs:
+            return Beside(self._of_ckernel(found), None, None)
         self._check_own()
         found = self._parsed()
         architecture = found.get("model_type")
         if not isinstance(architecture, str) or architecture not in _KEYS:
-            names = " and ".join(_KEYS)
+            names = ", ".join(_KEYS)
             raise self._error(f"found {architecture!r:.60}; there are layouts for {names}", "model_type")
         keys, fixed = _KEYS[architecture], _FIXED[architecture]
         for key in {**fixed, **keys, "bump": ""}.keys() ^ found.keys():
             raise self._error("it is missing" if key not in found else "a key that to-bump does not write", key)
-        for key, value in fixed.items():
-            if found[key] != value:
-                raise self._error(f"found {found[key]!r:.60}, expected {value!r}", key)
+        self._check_fixed(found, fixed)
         fields = {field: self._value(key, field, found[key]) for key, field in keys.items()}
         if architecture == "gpt2":
             if fields["embed"] % fields["heads"]:
@@ -165,7 +193,28 @@ class _Reader:
             head_dim = fields["embed"] // fields["heads"]
             fields |= {"head_dim": head_dim, "kv_heads": fields["heads"], "rope_theta": 0.0}
             fields |= {"attention_bias": True, "mlp_bias": True}
-        return BumpConfig(architecture, **fields), self._checksum(found["bump"])
+        own = self._own(found["bump"])
+        config = BumpConfig(architecture, **fields, layout=own["layout"])
+        if own["layout"] == "ckernel" and not fits_ckernel(config):
+            raise self._error(f"found 'ckernel', which has no place for such a {architecture}", "bump.layout")
+        digest = self._digits(own, "weights_sha256")
+        assert digest is not None
+        return Beside(config, digest, self._digits(own, "tokenizer_sha256"))
+
+    def _of_ckernel(self, found: dict[str, Any]) -> BumpConfig:
+        """What C-Kernel-Engine's converter writes: the layout has no head, and heads have one width."""
+        self._check_fixed(found, {key: _FIXED["llama"][key] for key in ("architectures", "model_type")})
+        keys = _KEYS["llama"]
+        fields = {keys[key]: self._value(key, keys[key], found[key]) for key in _CKERNEL}
+        if fields["embed"] % fields["heads"]:
+            raise self._error(f"{fields['embed']} is no multiple of {fields['heads']} heads", "hidden_size")
+        fields |= {"head_dim": fields["embed"] // fields["heads"], "tied": True}
+        return BumpConfig("llama", **fields, layout="ckernel")
+
+    def _check_fixed(self, found: dict[str, Any], fixed: dict[str, Any]) -> None:
+        for key, value in fixed.items():
+            if found[key] != value:
+                raise self._error(f"found {found[key]!r:.60}, expected {value!r}", key)
 
     def _load(self) -> int:
         """Take in the text, if it is not too long; returns its length in bytes."""
@@ -206,7 +255,7 @@ class _Reader:
         return found
 
     def _value(self, key: str, field: str, value: Any) -> Any:
-        if field in ("tied", "attention_bias", "mlp_bias"):
+        if field in ("tied", "attention_bias", "mlp_bias", "rope_factors"):
             right, wanted = isinstance(value, bool), "true or false"
         elif field in ("epsilon", "rope_theta"):
             right, wanted = isinstance(value, float) and 0 < value < math.inf, "a number with a point, above 0"
@@ -218,117 +267,24 @@ class _Reader:
             raise self._error(f"found {value!r:.60}, expected {wanted}", key)
         return value
 
-    def _checksum(self, found: Any) -> bytes:
-        if not isinstance(found, dict) or found.keys() != {"file", "weights_sha256", "config_sha256"}:
-            raise self._error("expected file, weights_sha256 and config_sha256", "bump")
-        digits = found["weights_sha256"]
+    def _own(self, found: Any) -> dict[str, Any]:
+        """The part that ties the files together."""
+        names = ("file", "layout", "weights_sha256", "config_sha256", "tokenizer_sha256")
+        if not isinstance(found, dict) or found.keys() != set(names):
+            raise self._error(f"expected {', '.join(names)}; run to-bump again", "bump")
+        if found["layout"] not in LAYOUTS:
+            raise self._error(f"found {found['layout']!r:.60}; there are {', '.join(LAYOUTS)}", "bump.layout")
+        return found
+
+    def _digits(self, found: dict[str, Any], key: str) -> bytes | None:
+        digits = found[key]
+        if digits is None and key == "tokenizer_sha256":
+            return None
         if not isinstance(digits, str) or not re.fullmatch("[0-9a-f]{64}", digits):
-            raise self._error(f"found {digits!r:.80}, expected 64 digits", "bump.weights_sha256")
+            raise self._error(f"found {digits!r:.80}, expected 64 digits", f"bump.{key}")
         return bytes.fromhex(digits)
 
     def _error(self, message: str, field: str) -> ConfigError:
         at = self.text.find(b'"' + field.rpartition(".")[2].encode("utf-8", "replace") + b'"')
         where = field if self.path is not None else f"{NAME}: {field}"  # bytes have no name that would say so
         return ConfigError(message, path=self.path, field=where, offset=max(0, at))
-
-
-# ---- from GGUF -------------------------------------------------------------------------------------------------------
-
-_MUST_BE: dict[str, Any] = {  # keys that may stand there if they say this; a field of BumpConfig, or a value
-    "rope.dimension_count": "head_dim",
-    "attention.key_length": "head_dim",
-    "attention.value_length": "head_dim",
-    "vocab_size": "vocab",
-    "rope.scaling.type": {"none"},
-    "expert_count": {0},
-    "expert_used_count": {0},
-}
-
-
-def config_of(file: GGUFFile) -> BumpConfig:
-    """The config of the model in a GGUF file.
-
-    Raises ``MiniquantError`` for an architecture without a layout, and for a key that is missing, wrong, or asks for
-    something that neither the header nor ``config.json`` can express.
-    """
-    found = _Keys(file)
-    embed, heads = found.count("embedding_length"), found.count("attention.head_count")
-    if embed % heads:
-        raise found.error(f"embedding_length is {embed}, no multiple of {heads} heads")
-    kv_heads = found.count("attention.head_count_kv", heads)
-    if heads % kv_heads:
-        raise found.error(f"attention.head_count is {heads}, no multiple of head_count_kv, {kv_heads}")
-    llama = found.architecture == "llama"
-    config = BumpConfig(
-        architecture=found.architecture,
-        layers=found.count("block_count"),
-        vocab=found.vocabulary(),
-        embed=embed,
-        context=found.count("context_length"),
-        heads=heads,
-        head_dim=embed // heads,
-        kv_heads=kv_heads,
-        intermediate=found.count("feed_forward_length"),
-        epsilon=found.number("attention.layer_norm_rms_epsilon" if llama else "attention.layer_norm_epsilon"),
-        rope_theta=found.number("rope.freq_base", 10000.0) if llama else 0.0,
-        tied="output.weight" not in file.tensors,
-        attention_bias=not llama or any(".attn_" in name and name.endswith(".bias") for name in file.tensors),
-        mlp_bias=not llama or any(".ffn_" in name and name.endswith(".bias") for name in file.tensors),
-        bos=found.token("bos"),
-        eos=found.token("eos"),
-    )
-    found.check_rest(config)
-    return config
-
-
-class _Keys:
-    """The keys of a file's architecture, each read once; what nobody has read is an error at the end."""
-
-    def __init__(self, file: GGUFFile) -> None:
-        self.file = file
-        architecture = file.metadata.get("general.architecture")
-        if not isinstance(architecture, str) or architecture not in ARCHITECTURES.values():
-            names = " and ".join(ARCHITECTURES.values())
-            raise self.error(f"its architecture is {architecture!r:.60}; bump has layouts for {names}")
-        self.architecture: str = architecture
-        self.read: set[str] = set()
-
-    def count(self, name: str, otherwise: int | None = None) -> int:
-        value = self._get(name, otherwise)
-        if type(value) is not int or not 0 < value < 2**32:
-            raise self.error(f"the key {self.architecture}.{name} is {value!r:.60}, expected a whole number above 0")
-        return value
-
-    def number(self, name: str, otherwise: float | None = None) -> float:
-        value = self._get(name, otherwise)
-        if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
-            raise self.error(f"the key {self.architecture}.{name} is {value!r:.60}, expected a number above 0")
-        return float(str(np.float32(value)))  # 1e-05, not 9.999999747378752e-06
-
-    def token(self, which: str) -> int | None:
-        value = self.file.metadata.get(f"tokenizer.ggml.{which}_token_id")
-        return value if type(value) is int and 0 <= value < 2**32 else None
-
-    def vocabulary(self) -> int:
-        info = self.file.tensors.get("token_embd.weight")
-        if info is None or len(info.shape) != 2 or not 0 < info.shape[0] < 2**32:
-            raise self.error("token_embd.weight is missing, or no matrix; the file holds no whole model")
-        return info.shape[0]
-
-    def check_rest(self, config: BumpConfig) -> None:
-        for key in self.file.metadata:
-            owner, _, name = key.partition(".")
-            if owner != self.architecture or name in self.read:
-                continue
-            value, must = self.file.metadata[key], _MUST_BE.get(name)
-            allowed: set[Any] | None = {getattr(config, must)} if isinstance(must, str) else must
-            if not allowed or not isinstance(value, int | str) or value not in allowed:
-                expected = f"expected {min(allowed)!r}" if allowed else "and nothing in a bump file can say that"
-                raise self.error(f"the key {key} is {value!r:.60}, {expected}; the model would run differently")
-
-    def _get(self, name: str, otherwise: Any) -> Any:
-        self.read.add(name)
-        return self.file.metadata.get(f"{self.architecture}.{name}", otherwise)
-
-    def error(self, message: str) -> MiniquantError:
-        return MiniquantError(f"{self.file.label} cannot become a bump file: {message}")

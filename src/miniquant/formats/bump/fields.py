@@ -18,18 +18,18 @@ from ..gguf.read import padded
 from ..walk import MAGIC_FIELD, Walk, cut_short, padding
 from .config import ConfigError, read_config
 from .read import open_bump
-from .types import ALIGNMENT, COUNT, HEADER, OFFSETS, SIZES, BumpConfig, BumpType, parts, places
+from .types import COUNT, HEADER, OFFSETS, SIZES, BumpConfig, BumpType, parts, places
 
 EXPLAINED = {
     "magic": "says which format this is: eight letters, in reading order",
     "version": "the version of the format",
-    "model_type": "1 is a llama, 2 this course's gpt2",
+    "model_type": "1 is a llama; 2, a gpt2, and 3, a qwen2, are this course's",
     "num_layers": "how many transformer layers",
     "vocab_size": "how many tokens",
     "embed_dim": "the width of the model",
     "context_len": "the longest sequence",
     "num_heads": "how many attention heads",
-    "head_dim": "the width of a head: embed_dim / num_heads",
+    "head_dim": "the width of a head, often embed_dim / num_heads",
     "aligned_embed_dim": "embed_dim, rounded up: rows of 64 bytes",
     "aligned_head_dim": "head_dim, likewise",
     "aligned_context": "context_len, likewise",
@@ -79,30 +79,31 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return
-    zeros = f"zeros up to the next multiple of {ALIGNMENT}"
+    empty = {part.name for part in parts(config) if part.optional}
+    zeros = f"zeros up to the next multiple of {config.alignment}"
     before = "the dtype table"
     try:
-        for tensor in places(list(parts(config)), known):
+        for tensor in places(config, known):
             yield from padding(f"padding after {before}", data, end, tensor.offset, zeros)
             stop = min(tensor.offset + tensor.n_bytes, len(data))
             if stop <= tensor.offset:
                 return
             raw, what = data[tensor.offset : stop], tensor.dtype.description
-            if tensor.name.rpartition(".")[2].startswith("b") and not raw.any():
-                what = "zeros: the place of a bias that the model does not have"
+            if tensor.name in empty and not raw.any():
+                what = "zeros: the place of something that the model does not have"
             what += cut_short(stop - tensor.offset, tensor.n_bytes)
             decoder = tensor_values(tensor.dtype.blocks, tensor.shape)
             yield Field(f"tensor {tensor.name!r}: data", tensor.offset, stop, "values", what, raw, decoder)
             end, before = stop, repr(tensor.name)
     except QuantizationError:
         return
-    yield from padding(f"padding after {before}", data, end, padded(end, ALIGNMENT), zeros)
+    yield from padding(f"padding after {before}", data, end, padded(end, config.alignment), zeros)
 
 
 def _config(data: np.ndarray, source: Source, config_json: Source | None) -> BumpConfig | None:
     at = OFFSETS["checksum"]
     try:
-        return read_config(source, data[at : at + 32].tobytes(), config_json)[0]
+        return read_config(source, data[at : at + 32].tobytes(), config_json).config
     except FormatError:
         return None
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import mmap
 import os
+from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 
-from ...core.errors import FormatError, QuantizationError
+from ...core.errors import FormatError, MiniquantError, QuantizationError
 from ...core.reading import Source
 from ..file import TensorFile
 from ..gguf.codecs import decode
 from ..gguf.read import padded
 from ..tensor import TensorInfo
-from .config import config_label, read_config
+from .config import addressed_path, config_label, read_config
+from .tokenizer import TOKENIZER, tokenizer_path
 from .types import (
-    ALIGNMENT,
     ARCHITECTURES,
     COUNT,
     HEADER,
@@ -25,8 +27,6 @@ from .types import (
     VERSION,
     BumpType,
     Header,
-    aligned,
-    n_parts,
     parts,
     places,
 )
@@ -64,7 +64,6 @@ class BumpFile(TensorFile[BumpType]):
     the mapping itself, whatever file the path names by now; no piece of it stays in memory for that.
     """
 
-    alignment = ALIGNMENT
     version = VERSION
 
     def __init__(self, source: Source, config: Source | None = None) -> None:
@@ -72,12 +71,15 @@ class BumpFile(TensorFile[BumpType]):
         self.data_start = 0  # offsets count from the file's start
         self.header = Header._make(HEADER.unpack_from(self._data))
         self._check_header()
+        self.beside = read_config(source, self.header.checksum, config)
+        self.config = self.beside.config
+        self.alignment = self.config.alignment
+        self._check_config(self.beside.checksum, config_label(source, config))
         types = self._read_types()
-        self.config, checksum = read_config(source, self.header.checksum, config)
-        self._check_config(checksum, len(types), config_label(source, config))
         self.metadata = {key: value for key, value in self.config._asdict().items() if value is not None}
         self.tensors = self._placed(types)
         self._check_padding(len(types))
+        self._check_placeholders()
         self._check_sum()
 
     @property
@@ -91,6 +93,29 @@ class BumpFile(TensorFile[BumpType]):
         w = decode(raw, info.dtype.blocks).reshape(info.shape)
         return w if w.flags.writeable else w.copy()  # F32 is still the file
 
+    def tokenizer(self) -> bytes:
+        """The text of the ``tokenizer.json`` that belongs to the model.
+
+        Raises ``MiniquantError`` if there is none, ``FormatError`` if the one beside the file is another.
+        """
+        digest = self.beside.tokenizer
+        if digest is None or self.path is None:
+            raise MiniquantError(
+                f"{self.label} has no tokenizer beside it: the GGUF file that it was made from had none, or one that "
+                "to-bump does not know; miniquant to-bump says so when it writes the file"
+            )
+        for path in (tokenizer_path(self.path), addressed_path(self.path, digest, TOKENIZER)):
+            with suppress(OSError):
+                text = Path(path).read_bytes()
+                if hashlib.sha256(text).digest() == digest:
+                    return text
+        raise FormatError(
+            "it is missing, or not the one that was written with these weights; run to-bump again",
+            path=tokenizer_path(self.path),
+            field=TOKENIZER,
+            offset=0,
+        )
+
     # -- the parts of the format, in their order
 
     def _check_header(self) -> None:
@@ -102,26 +127,15 @@ class BumpFile(TensorFile[BumpType]):
         self._expect("model_type", header.model_type in ARCHITECTURES, found)
         for name in Header._fields[3:9]:
             self._expect(name, getattr(header, name) > 0, "found 0; a model has some of each")
-        product = header.num_heads * header.head_dim
-        found = f"{header.num_heads} heads of {header.head_dim} make {product}, embed_dim is {header.embed_dim}"
-        self._expect("head_dim", product == header.embed_dim, found)
-        for name, dim in (
-            ("aligned_embed_dim", header.embed_dim),
-            ("aligned_head_dim", header.head_dim),
-            ("aligned_context", header.context_len),
-        ):
-            value = getattr(header, name)
-            self._expect(name, value == aligned(dim), f"found {value}; {dim} in 64-byte rows is {aligned(dim)}")
         self._expect("reserved", not any(header.reserved), "these 32 bytes are zeros")
 
     def _read_types(self) -> list[BumpType]:
         (count,), at = self._take(COUNT.format, HEADER.size, "dtype table: count")
-        architecture = ARCHITECTURES[self.header.model_type]
-        expected = n_parts(architecture, self.header.num_layers, tied=True)
-        if count not in (expected, expected + 1):
+        config, expected = self.config, self.config.n_parts
+        if count != expected:
             raise self._error(
-                f"found {count}; {architecture} with {self.header.num_layers} layers has {expected} tensors, "
-                "and one more if the head is not the embedding",
+                f"found {count}; {config.architecture} with {config.layers} layers has {expected} tensors in the "
+                f"layout {config.layout!r} with tie_word_embeddings={config.tied}".lower(),
                 "dtype table: count",
                 HEADER.size,
             )
@@ -138,7 +152,7 @@ class BumpFile(TensorFile[BumpType]):
             types.append(BumpType(code))
         return types
 
-    def _check_config(self, checksum: bytes, count: int, label: str) -> None:
+    def _check_config(self, checksum: bytes | None, label: str) -> None:
         header, config = self.header, self.config
         pairs = {
             "model_type": config.model_type,
@@ -148,7 +162,7 @@ class BumpFile(TensorFile[BumpType]):
             "context_len": config.context,
             "num_heads": config.heads,
             "head_dim": config.head_dim,
-            "checksum": checksum,
+            "checksum": header.checksum if checksum is None else checksum,  # C-Kernel-Engine's config.json has none
         }
         for name, expected in pairs.items():
             found = getattr(header, name)
@@ -160,12 +174,10 @@ class BumpFile(TensorFile[BumpType]):
                 "header.num_heads",
                 OFFSETS["num_heads"],
             )
-        if count != n_parts(config.architecture, config.layers, config.tied):
-            raise self._error(
-                f"found {count}, and config.json says tie_word_embeddings={config.tied}".lower(),
-                "dtype table: count",
-                HEADER.size,
-            )
+        names = ("aligned_embed_dim", "aligned_head_dim", "aligned_context")
+        for name, dim, expected in zip(names, (config.embed, config.head_dim, config.context), config.aligned_dims):
+            found = getattr(header, name)
+            self._expect(name, found == expected, f"found {found}; for {dim} this layout has {expected}")
 
     def _placed(self, types: list[BumpType]) -> dict[str, TensorInfo[BumpType]]:
         found, end = {}, HEADER.size + COUNT.size + len(types)
@@ -178,7 +190,7 @@ class BumpFile(TensorFile[BumpType]):
                     HEADER.size + COUNT.size + index,
                 )
         try:
-            for tensor in places(listed, types):
+            for tensor in places(self.config, types):
                 if tensor.offset + tensor.n_bytes > self.n_bytes:
                     raise self._error(
                         f"its {tensor.n_bytes} bytes end outside the file of {self.n_bytes}; the file is truncated, "
@@ -192,9 +204,9 @@ class BumpFile(TensorFile[BumpType]):
             raise self._error(
                 f"{listed[index].name}: {error}", f"dtype table: tensor {index}", HEADER.size + COUNT.size + index
             ) from None
-        if self.n_bytes != padded(end, ALIGNMENT):
+        if self.n_bytes != padded(end, self.alignment):
             raise self._error(
-                f"the file has {self.n_bytes} bytes, its tensors end at {padded(end, ALIGNMENT)}", "end", end
+                f"the file has {self.n_bytes} bytes, its tensors end at {padded(end, self.alignment)}", "end", end
             )
         return found
 
@@ -205,6 +217,14 @@ class BumpFile(TensorFile[BumpType]):
                 raise self._error("these bytes are zeros", f"padding after {before}", end)
             if name:
                 end, before = start + self.tensors[name].n_bytes, repr(name)
+
+    def _check_placeholders(self) -> None:
+        """A llama in C-Kernel-Engine's layout has zeros for positions and for a bias of its last norm."""
+        for name in ("position_embd", "output_norm_beta") if self.config.layout == "ckernel" else ():
+            raw, start = self.raw(name), self.tensors[name].offset
+            for at in range(0, len(raw), PIECE):
+                if raw[at : at + PIECE].any():
+                    raise self._error("these bytes are zeros in a llama", f"tensor {name!r}", start)
 
     def _check_sum(self) -> None:
         digest, mapping = hashlib.sha256(), self._data.obj

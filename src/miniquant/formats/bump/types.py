@@ -9,7 +9,11 @@ A file has no names and no shapes: both follow from the header and from ``config
 The aligned dims are the lengths, in elements, that a row of float32 activations gets in memory: rounded up until its
 bytes are a multiple of 64. The tensors in the file are as long as they are.
 
-Source: *GGUF to Bump Allocator*, C-Kernel-Engine; the errata page says what it leaves open, and how that is decided.
+There are two layouts of 3. ``"aligned"`` is this course's. ``"ckernel"`` is the one of C-Kernel-Engine's converter: 14
+tensors a layer and four more, back to back. ``config.json`` says which one it is.
+
+Source: *GGUF to Bump Allocator*, C-Kernel-Engine, and what its ``convert_gguf_to_bump.py`` writes; the errata page says
+what the document leaves open, and how that is decided.
 """
 
 from __future__ import annotations
@@ -29,7 +33,8 @@ VERSION = 3
 ALIGNMENT = 64  # bytes: a cache line, and an AVX-512 register
 HEADER = struct.Struct("<8s8I3Q32s32s")
 COUNT = struct.Struct("<I")
-ARCHITECTURES = {1: "llama", 2: "gpt2"}  # model_type 1 is the document's decoder; 2 is this course's addition
+ARCHITECTURES = {1: "llama", 2: "gpt2", 3: "qwen2"}  # 1 is the document's decoder; the others are this course's
+LAYOUTS = ("aligned", "ckernel")
 
 
 class BumpType(IntEnum):
@@ -49,6 +54,10 @@ class BumpType(IntEnum):
     Q6_K = 7
     Q8_0 = 8
     Q8_K = 9
+    Q4_1 = 10  # the document's end at 9
+    Q5_0 = 11
+    Q5_1 = 12
+    Q5_K = 13
 
     @property
     def ggml(self) -> GGMLType | None:
@@ -90,8 +99,13 @@ _GGML = {
     BumpType.Q6_K: GGMLType.Q6_K,
     BumpType.Q8_0: GGMLType.Q8_0,
     BumpType.Q8_K: GGMLType.Q8_K,
+    BumpType.Q4_1: GGMLType.Q4_1,
+    BumpType.Q5_0: GGMLType.Q5_0,
+    BumpType.Q5_1: GGMLType.Q5_1,
+    BumpType.Q5_K: GGMLType.Q5_K,
 }
 BUMP_TYPES = {ggml: bump for bump, ggml in _GGML.items()}  # what a GGUF file's types become
+CKERNEL_TYPES = {kind: BUMP_TYPES[kind] for kind in (GGMLType.F32, GGMLType.Q4_K, GGMLType.Q6_K)}
 
 
 class Header(NamedTuple):
@@ -120,7 +134,7 @@ OFFSETS = {name: sum(list(SIZES.values())[:index]) for index, name in enumerate(
 class BumpConfig(NamedTuple):
     """Everything about a model but its weights; ``kv_heads`` and what follows has no place in the header."""
 
-    architecture: str  # "llama" or "gpt2"
+    architecture: str  # one of ARCHITECTURES
     layers: int
     vocab: int
     embed: int
@@ -136,6 +150,33 @@ class BumpConfig(NamedTuple):
     mlp_bias: bool = False
     bos: int | None = None
     eos: int | None = None
+    rope_factors: bool = False  # a tensor says by what each pair's angle is divided
+    layout: str = "aligned"  # one of LAYOUTS
+
+    @property
+    def alignment(self) -> int:
+        """What the places of the tensors are multiples of, in bytes."""
+        return ALIGNMENT if self.layout == "aligned" else 1
+
+    @property
+    def heads_width(self) -> int:
+        """How many outputs Wq has: those of all heads; often, but not always, as many as the model is wide."""
+        return self.heads * self.head_dim
+
+    @property
+    def aligned_dims(self) -> tuple[int, int, int]:
+        """The header's aligned dims; C-Kernel-Engine's converter pads the context alone."""
+        if self.layout == "ckernel":
+            return self.embed, self.head_dim, aligned(self.context)
+        return aligned(self.embed), aligned(self.head_dim), aligned(self.context)
+
+    @property
+    def n_parts(self) -> int:
+        """How many tensors the file has, without making a list of them."""
+        if self.layout == "ckernel":
+            return 4 + 14 * self.layers
+        own = 4 + 12 * self.layers if self.architecture == "gpt2" else 2 + 15 * self.layers + self.rope_factors
+        return own + (not self.tied)
 
     @property
     def model_type(self) -> int:
@@ -144,9 +185,14 @@ class BumpConfig(NamedTuple):
 
     def header(self, checksum: bytes) -> bytes:
         """The 128 bytes; ``checksum`` is the SHA-256 of everything after them."""
-        dims = (self.embed, self.head_dim, self.context)
         shape = (self.layers, self.vocab, self.embed, self.context, self.heads, self.head_dim)
-        return HEADER.pack(MAGIC, VERSION, self.model_type, *shape, *map(aligned, dims), checksum, bytes(32))
+        return HEADER.pack(MAGIC, VERSION, self.model_type, *shape, *self.aligned_dims, checksum, bytes(32))
+
+
+def fits_ckernel(config: BumpConfig) -> bool:
+    """Whether the layout of C-Kernel-Engine has a place for everything that this model has."""
+    plain = config.tied and not config.rope_factors and config.heads_width == config.embed
+    return plain and config.architecture == "llama"
 
 
 def aligned(dim: int) -> int:
@@ -170,50 +216,46 @@ class Part(NamedTuple):
     optional: bool = False
 
 
-def n_parts(architecture: str, layers: int, tied: bool) -> int:
-    """How many tensors a file has, without making a list of them.
-
-    >>> n_parts("llama", 32, tied=True)
-    482
-    """
-    return {"llama": 2 + 15 * layers, "gpt2": 4 + 12 * layers}[architecture] + (not tied)
-
-
 def parts(config: BumpConfig) -> Iterator[Part]:
     """Every tensor of a model, in the order of the file; the head comes last, and only if it is not the embedding."""
-    embed = config.embed
+    embed, ckernel = config.embed, config.layout == "ckernel"
     yield Part("token_embd", (config.vocab, embed), ("token_embd.weight",))
-    if config.architecture == "gpt2":
-        yield Part("position_embd", (config.context, embed), ("position_embd.weight",))
+    if config.architecture == "gpt2" or ckernel:
+        yield Part("position_embd", (config.context, embed), ("position_embd.weight",), ckernel)
+    if config.rope_factors:
+        yield Part("rope_factors", (config.head_dim // 2,), ("rope_freqs.weight",))
     for layer in range(config.layers):
-        block = _llama_layer(config) if config.architecture == "llama" else _gpt2_layer(config)
+        block = _gpt2_layer(config) if config.architecture == "gpt2" else _llama_layer(config)
         for name, shape, sources, optional in block:
             yield Part(
                 f"layers.{layer}.{name}", shape, tuple(f"blk.{layer}.{s}" for s in sources.split()), bool(optional)
             )
     yield Part("output_norm", (embed,), ("output_norm.weight",))
-    if config.architecture == "gpt2":
-        yield Part("output_norm_beta", (embed,), ("output_norm.bias",))
+    if config.architecture == "gpt2" or ckernel:
+        yield Part("output_norm_beta", (embed,), ("output_norm.bias",), ckernel)
     if not config.tied:
         yield Part("output", (config.vocab, embed), ("output.weight",))
 
 
 def _llama_layer(config: BumpConfig) -> list[tuple[str, tuple[int, ...], str, int]]:
-    """The document's order; b1 belongs to W_gate and W_up, end to end."""
-    embed, kv, inner = config.embed, config.kv_heads * config.head_dim, config.intermediate
+    """The document's order; b1 belongs to W_gate and W_up, end to end. C-Kernel-Engine makes one tensor of those."""
+    embed, inner = config.embed, config.intermediate
+    q, kv = config.heads_width, config.kv_heads * config.head_dim
+    matrices = [("W_gate", (inner, embed), "ffn_gate.weight", 0), ("W_up", (inner, embed), "ffn_up.weight", 0)]
+    if config.layout == "ckernel":
+        matrices = [("W_gate_up", (2 * inner, embed), "ffn_gate.weight ffn_up.weight", 0)]
     return [
         ("ln1_gamma", (embed,), "attn_norm.weight", 0),
         ("ln2_gamma", (embed,), "ffn_norm.weight", 0),
-        ("Wq", (embed, embed), "attn_q.weight", 0),
-        ("bq", (embed,), "attn_q.bias", 1),
+        ("Wq", (q, embed), "attn_q.weight", 0),
+        ("bq", (q,), "attn_q.bias", 1),
         ("Wk", (kv, embed), "attn_k.weight", 0),
         ("bk", (kv,), "attn_k.bias", 1),
         ("Wv", (kv, embed), "attn_v.weight", 0),
         ("bv", (kv,), "attn_v.bias", 1),
-        ("Wo", (embed, embed), "attn_output.weight", 0),
+        ("Wo", (embed, q), "attn_output.weight", 0),
         ("bo", (embed,), "attn_output.bias", 1),
-        ("W_gate", (inner, embed), "ffn_gate.weight", 0),
-        ("W_up", (inner, embed), "ffn_up.weight", 0),
+        *matrices,
         ("b1", (2 * inner,), "ffn_gate.bias ffn_up.bias", 1),
         ("W_down", (embed, inner), "ffn_down.weight", 0),
         ("b2", (embed,), "ffn_down.bias", 1),
@@ -239,14 +281,14 @@ def _gpt2_layer(config: BumpConfig) -> list[tuple[str, tuple[int, ...], str, int
     ]
 
 
-def places(found: Iterable[Part], types: Iterable[BumpType]) -> Iterator[TensorInfo[BumpType]]:
-    """Where the tensors lie: one after another after the table of types, each at the next multiple of 64.
+def places(config: BumpConfig, types: Iterable[BumpType]) -> Iterator[TensorInfo[BumpType]]:
+    """Where a model's tensors lie: one after another after the table of types, each at the next aligned byte.
 
     Raises ``QuantizationError`` if a row is no whole number of its type's blocks.
     """
     dtypes = list(types)
     at = HEADER.size + COUNT.size + len(dtypes)
-    for part, dtype in zip(found, dtypes):
-        tensor = TensorInfo(part.name, part.shape, dtype, padded(at, ALIGNMENT))
+    for part, dtype in zip(parts(config), dtypes):
+        tensor = TensorInfo(part.name, part.shape, dtype, padded(at, config.alignment))
         at = tensor.offset + tensor.n_bytes
         yield tensor

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....core.arrays import bfloat16_to_float32
 from ..types import GGMLType
-from .codec import BlockField, Codec, Dot
+from .codec import BlockField, Codec, Kernels
 
 _U = np.uint32
 
@@ -19,6 +19,12 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
         out[row] = total
 
 
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for i in range(w.shape[1]):
+            out[row, i] = _U(_U(w[row, i]) << _U(16)).view(np.float32)
+
+
 class BF16(Codec):
     """Two bytes a weight: float32's range with 8 bits of precision."""
 
@@ -26,7 +32,7 @@ class BF16(Codec):
     file_type = 32
     description = "a bfloat16, the upper half of a float32, little-endian"
     fields = (BlockField("value", 2, "values", "a weight, bfloat16"),)
-    dot = Dot(_dot, view="<u2")
+    kernels = Kernels(_unpack, _dot, view="<u2")
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """Rounded half to even; a NaN becomes quiet."""

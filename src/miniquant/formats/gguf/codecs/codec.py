@@ -21,14 +21,19 @@ class BlockField(NamedTuple):
     code: str = ""  # of ``struct``, for a part that is one number
 
 
-class Dot(NamedTuple):
-    """The product of rows with a vector, straight from the blocks: a plain function, which ``runtime`` compiles.
+class Kernels(NamedTuple):
+    """Plain functions that ``runtime`` compiles, to multiply straight from the blocks.
 
-    ``function(w, x, out, first, last)`` fills ``out[first:last]``. w: (rows, blocks, bytes) uint8 and
-    x: (blocks, weights / width, width) float32; with ``view``, the dtype of a float: w: (rows, n), x: (n,).
+    ``unpack(w, out)`` decodes some rows. w: (rows, blocks, bytes) uint8 -> out: (rows, blocks, weights) float32; with
+    ``view``, the dtype of a float: w: (rows, n) -> out: (rows, n). Without it, the weights can be used as they are.
+    Its innermost loop runs over ``len`` of what it fills: a loop of a fixed length would be unrolled, not vectorized.
+
+    ``dot(w, x, out, first, last)`` fills ``out[first:last]`` with the products of rows and one vector, w as above,
+    x: (blocks, weights / width, width) float32, or (n,). A type without it is unpacked first, which takes longer.
     """
 
-    function: Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], None]
+    unpack: Callable[[np.ndarray, np.ndarray], None] | None = None
+    dot: Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], None] | None = None
     width: int = 1
     view: str | None = None
 
@@ -50,7 +55,7 @@ class Codec:
     searches: ClassVar[bool] = False  # encoding tries many scales: a hundred times slower than rounding
     levels: ClassVar[tuple[int, int] | None] = None  # the integers of a block whose steps are even, for ``grids``
     has_min: ClassVar[bool] = False  # a weight is d × q + m
-    dot: ClassVar[Dot | None] = None
+    kernels: ClassVar[Kernels | None] = None
 
     def __init_subclass__(cls) -> None:
         if "dtype" in cls.__dict__:

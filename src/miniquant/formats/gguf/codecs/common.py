@@ -105,3 +105,18 @@ def float16_of(h: int | np.integer[Any]) -> np.floating[Any]:
 def scale_at(block: np.ndarray, at: int) -> np.floating[Any]:
     """The float16 at a byte of a block, for the functions that numba compiles."""
     return float16_of(i32(block[at]) | i32(block[at + 1]) << 8)
+
+
+def fifth_bits_at(block: np.ndarray, at: int) -> np.integer[Any]:
+    """The 32 fifth bits that begin at a byte of a block, for the functions that numba compiles."""
+    return i32(block[at]) | i32(block[at + 1]) << 8 | i32(block[at + 2]) << 16 | i32(block[at + 3]) << 24
+
+
+def block_sums(x: np.ndarray) -> np.ndarray:
+    """The sum of each block of a vector, for the functions that numba compiles.   x: (blocks, parts, width)."""
+    sums = np.zeros(x.shape[0], f32)
+    for b in range(x.shape[0]):
+        for part in range(x.shape[1]):
+            for i in range(x.shape[2]):
+                sums[b] += x[b, part, i]
+    return sums

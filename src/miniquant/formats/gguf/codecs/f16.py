@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import BlockField, Codec, Dot
+from .codec import BlockField, Codec, Kernels
 from .common import float16_of, i32
 from .rows import CHUNK
 
@@ -22,6 +22,12 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
         out[row] = total
 
 
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for i in range(w.shape[1]):
+            out[row, i] = float16_of(i32(w[row, i]))
+
+
 class F16(Codec):
     """Two bytes a weight; infinities and NaNs stay what they are."""
 
@@ -29,7 +35,7 @@ class F16(Codec):
     file_type = 1
     description = "a float16, little-endian"
     fields = (BlockField("value", 2, "values", "a weight, float16", "<e"),)
-    dot = Dot(_dot, view="<u2")
+    kernels = Kernels(_unpack, _dot, view="<u2")
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """Round half to even, as ``astype`` does; in almost half the time where no weight is beyond float16."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import BlockField, Codec, Dot
+from .codec import BlockField, Codec, Kernels
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -24,4 +24,4 @@ class F32(Codec):
     description = "a float32, little-endian"
     fields = (BlockField("value", 4, "values", "a weight, float32", "<f"),)
     identity = True
-    dot = Dot(_dot, view="<f4")
+    kernels = Kernels(dot=_dot, view="<f4")

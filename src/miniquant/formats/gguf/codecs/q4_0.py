@@ -6,7 +6,7 @@ import numpy as np
 
 from ....quantization.packing import pack_runs
 from ..types import GGMLType
-from .codec import Codec, Dot
+from .codec import Codec, Kernels
 from .common import (
     NIBBLES,
     SCALE,
@@ -39,6 +39,16 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
         out[row], out[other] = total, total2
 
 
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            d, q, low, high = scale_at(w[row, b], 0), w[row, b, 2:], out[row, b, :16], out[row, b, 16:]
+            for i in range(len(low)):
+                low[i] = d * f32(i32((q[i] & 15) - 8))
+            for i in range(len(high)):
+                high[i] = d * f32(i32((q[i] >> 4) - 8))
+
+
 class Q4_0(Codec):
     """4.5 bits a weight."""
 
@@ -51,7 +61,7 @@ class Q4_0(Codec):
     fields = (SCALE, NIBBLES)
     head = GGMLType.Q8_0
     levels = (-8, 7)
-    dot = Dot(_dot, width=16)
+    kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d is the weight of largest magnitude / -8; of several, the first."""

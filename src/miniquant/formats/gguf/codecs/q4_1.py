@@ -6,8 +6,46 @@ import numpy as np
 
 from ....quantization.packing import pack_runs
 from ..types import GGMLType
-from .codec import Codec
-from .common import MIN, NIBBLES, SCALE, columns, f32, float16_at, pack_columns, round_to_levels, unpack_nibbles
+from .codec import Codec, Kernels
+from .common import (
+    MIN,
+    NIBBLES,
+    SCALE,
+    block_sums,
+    columns,
+    f32,
+    float16_at,
+    i32,
+    pack_columns,
+    round_to_levels,
+    scale_at,
+    unpack_nibbles,
+)
+
+
+def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """w: (rows, blocks, 20) uint8, x: (blocks, 2, 16). A block adds d·Σ q·x + m·Σ x; all rows share the second sum."""
+    sums = block_sums(x)
+    for row in range(first, last):
+        total = f32(0)
+        for b in range(x.shape[0]):
+            block, low, high = w[row, b], x[b, 0], x[b, 1]
+            q, dot = block[4:], f32(0)
+            for i in range(16):
+                dot += f32(i32(q[i] & 15)) * low[i] + f32(i32(q[i] >> 4)) * high[i]
+            total += scale_at(block, 0) * dot + scale_at(block, 2) * sums[b]
+        out[row] = total
+
+
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            d, m, q = scale_at(w[row, b], 0), scale_at(w[row, b], 2), w[row, b, 4:]
+            low, high = out[row, b, :16], out[row, b, 16:]
+            for i in range(len(low)):
+                low[i] = d * f32(i32(q[i] & 15)) + m
+            for i in range(len(high)):
+                high[i] = d * f32(i32(q[i] >> 4)) + m
 
 
 class Q4_1(Codec):
@@ -20,6 +58,7 @@ class Q4_1(Codec):
     head = GGMLType.Q8_0
     levels = (0, 15)
     has_min = True
+    kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """m is the smallest weight, d is (largest - smallest) / 15; halves are rounded up."""

@@ -6,9 +6,9 @@ import numpy as np
 
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
-from .codec import Dot
+from .codec import Kernels
 from .common import i32, scale_at
-from .kquant import DMIN, QS, SCALES, D, KQuantWithPackedMins, f32, fit_scales_and_mins, spread_importance
+from .kquant import DMIN, QS, SCALES, D, KQuantWithPackedMins, f32, fit_scales_and_mins, packed_at, spread_importance
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -29,11 +29,8 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
             scaled, least = f32(0), f32(0)
             for pair in range(4):
                 sub = 2 * pair
-                if pair < 2:
-                    sc, m, sc2, m2 = s[sub] & 63, s[sub + 4] & 63, s[sub + 1] & 63, s[sub + 5] & 63
-                else:  # four bits in the last bytes, two more in the first
-                    sc, m = s[sub + 4] & 15 | s[sub - 4] >> 6 << 4, s[sub + 4] >> 4 | s[sub] >> 6 << 4
-                    sc2, m2 = s[sub + 5] & 15 | s[sub - 3] >> 6 << 4, s[sub + 5] >> 4 | s[sub + 1] >> 6 << 4
+                sc, m = packed_at(s, sub)
+                sc2, m2 = packed_at(s, sub + 1)
                 q, low, high = block[16 + 32 * pair :], x[b, sub], x[b, sub + 1]
                 dot, dot2 = f32(0), f32(0)
                 for i in range(32):
@@ -43,6 +40,19 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
                 least += f32(m) * sums[b, sub] + f32(m2) * sums[b, sub + 1]
             total += scale_at(block, 0) * scaled - scale_at(block, 2) * least
         out[row] = total
+
+
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            block, found = w[row, b], out[row, b]
+            d, dmin = scale_at(block, 0), scale_at(block, 2)
+            for sub in range(8):
+                sc, m = packed_at(block[4:16], sub)
+                scale, least, q, part = d * f32(sc), dmin * f32(m), block[16 + sub // 2 * 32 :], found[32 * sub :][:32]
+                shift = 4 * (sub % 2)
+                for i in range(len(part)):
+                    part[i] = scale * f32(i32(q[i] >> shift & 15)) - least
 
 
 class Q4_K(KQuantWithPackedMins):
@@ -56,7 +66,7 @@ class Q4_K(KQuantWithPackedMins):
     )
     fields = (D, DMIN, SCALES, QS)
     sub_block = 32
-    dot = Dot(_dot, width=32)
+    kernels = Kernels(_unpack, _dot, width=32)
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
         """Scales and mins by search."""

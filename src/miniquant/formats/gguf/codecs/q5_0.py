@@ -10,19 +10,47 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import Codec
+from .codec import Codec, Kernels
 from .common import (
     FIFTH_BITS,
     NIBBLES,
     SCALE,
     columns,
     f32,
+    fifth_bits_at,
     first_extreme,
     float16_at,
+    i32,
     put_five_bits,
     round_to_levels,
+    scale_at,
     take_five_bits,
 )
+
+
+def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """w: (rows, blocks, 22) uint8, x: (blocks, 2, 16): what the low nibbles are multiplied with, and the high ones."""
+    for row in range(first, last):
+        total = f32(0)
+        for b in range(x.shape[0]):
+            block, low, high = w[row, b], x[b, 0], x[b, 1]
+            q, bits, dot = block[6:], fifth_bits_at(block, 2), f32(0)
+            for i in range(16):
+                dot += f32(i32(q[i] & 15 | (bits >> i & 1) << 4) - 16) * low[i]
+                dot += f32(i32(q[i] >> 4 | (bits >> (i + 16) & 1) << 4) - 16) * high[i]
+            total += scale_at(block, 0) * dot
+        out[row] = total
+
+
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            block, low, high = w[row, b], out[row, b, :16], out[row, b, 16:]
+            d, q, bits = scale_at(block, 0), block[6:], fifth_bits_at(block, 2)
+            for i in range(len(low)):
+                low[i] = d * f32(i32(q[i] & 15 | (bits >> i & 1) << 4) - 16)
+            for i in range(len(high)):
+                high[i] = d * f32(i32(q[i] >> 4 | (bits >> (i + 16) & 1) << 4) - 16)
 
 
 class Q5_0(Codec):
@@ -37,6 +65,7 @@ class Q5_0(Codec):
     fields = (SCALE, FIFTH_BITS, NIBBLES)
     head = GGMLType.Q8_0
     levels = (-16, 15)
+    kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d is the weight of largest magnitude / -16; of several, the first."""

@@ -8,19 +8,49 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import Codec
+from .codec import Codec, Kernels
 from .common import (
     FIFTH_BITS,
     MIN,
     NIBBLES,
     SCALE,
+    block_sums,
     columns,
     f32,
+    fifth_bits_at,
     float16_at,
+    i32,
     put_five_bits,
     round_to_levels,
+    scale_at,
     take_five_bits,
 )
+
+
+def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
+    """w: (rows, blocks, 24) uint8, x: (blocks, 2, 16). A block adds d·Σ q·x + m·Σ x; all rows share the second sum."""
+    sums = block_sums(x)
+    for row in range(first, last):
+        total = f32(0)
+        for b in range(x.shape[0]):
+            block, low, high = w[row, b], x[b, 0], x[b, 1]
+            q, bits, dot = block[8:], fifth_bits_at(block, 4), f32(0)
+            for i in range(16):
+                dot += f32(i32(q[i] & 15 | (bits >> i & 1) << 4)) * low[i]
+                dot += f32(i32(q[i] >> 4 | (bits >> (i + 16) & 1) << 4)) * high[i]
+            total += scale_at(block, 0) * dot + scale_at(block, 2) * sums[b]
+        out[row] = total
+
+
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            block, low, high = w[row, b], out[row, b, :16], out[row, b, 16:]
+            d, m, q, bits = scale_at(block, 0), scale_at(block, 2), block[8:], fifth_bits_at(block, 4)
+            for i in range(len(low)):
+                low[i] = d * f32(i32(q[i] & 15 | (bits >> i & 1) << 4)) + m
+            for i in range(len(high)):
+                high[i] = d * f32(i32(q[i] >> 4 | (bits >> (i + 16) & 1) << 4)) + m
 
 
 class Q5_1(Codec):
@@ -36,6 +66,7 @@ class Q5_1(Codec):
     head = GGMLType.Q8_0
     levels = (0, 31)
     has_min = True
+    kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """m is the smallest weight, d is (largest - smallest) / 31; halves are rounded up."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
-from .codec import BlockField, Dot
+from .codec import BlockField, Kernels
 from .common import i32, scale_at
 from .kquant import QH, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights
 from .search import search_scale
@@ -45,6 +45,20 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
         out[row] = total
 
 
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            block, found = w[row, b], out[row, b]
+            d = scale_at(block, 208)
+            for sub in range(16):
+                half, quarter, sixteen = sub // 8, sub // 2 % 4, sub % 2
+                scale, part = d * f32(np.int8(block[192 + sub])), found[16 * sub :][:16]
+                ql, qh = block[64 * half + 32 * (quarter % 2) + 16 * sixteen :], block[128 + 32 * half + 16 * sixteen :]
+                low, high = 4 * (quarter // 2), 2 * quarter
+                for i in range(len(part)):
+                    part[i] = scale * f32(i32(ql[i] >> low & 15 | (qh[i] >> high & 3) << 4) - 32)
+
+
 class Q6_K(KQuant):
     """6.5625 bits a weight."""
 
@@ -56,7 +70,7 @@ class Q6_K(KQuant):
     )
     fields = (QL, QH._replace(n_bytes=64), SCALES._replace(n_bytes=16), D)
     sub_block = 16
-    dot = Dot(_dot, width=16)
+    kernels = Kernels(_unpack, _dot, width=16)
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
         """Scales by search."""

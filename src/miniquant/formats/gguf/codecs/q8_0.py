@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import BlockField, Codec, Dot
+from .codec import BlockField, Codec, Kernels
 from .common import SCALE, columns, f32, float16_at, i32, inverse, scale_at
 
 _ALMOST_HALF = np.nextafter(f32(0.5), f32(0))  # half itself would lift the float below one half to 1
@@ -28,6 +28,14 @@ def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -
         out[row], out[other] = total, total2
 
 
+def _unpack(w: np.ndarray, out: np.ndarray) -> None:
+    for row in range(len(w)):
+        for b in range(w.shape[1]):
+            d, q, found = scale_at(w[row, b], 0), w[row, b, 2:], out[row, b]
+            for i in range(len(found)):
+                found[i] = d * f32(i32(np.int8(q[i])))
+
+
 class Q8_0(Codec):
     """8.5 bits a weight."""
 
@@ -36,7 +44,7 @@ class Q8_0(Codec):
     description = "a float16 scale d, then 32 signed bytes q; each weight is d × q"
     fields = (SCALE, BlockField("qs", 32, "values", "the weights' integers, signed bytes"))
     levels = (-128, 127)
-    dot = Dot(_dot, width=32)
+    kernels = Kernels(_unpack, _dot, width=32)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d is the largest magnitude / 127; halves are rounded away from zero, as C's ``roundf`` does."""
