@@ -17,11 +17,21 @@ SMALL = dict(embed=256, heads=4, kv_heads=2, inner=512, vocab=96, context=64, la
 
 
 def llama_tensors(
-    *, embed: int, heads: int, kv_heads: int, inner: int, vocab: int, layers: int, seed: int = 0, **_: int
+    *,
+    embed: int,
+    heads: int,
+    kv_heads: int,
+    inner: int,
+    vocab: int,
+    layers: int,
+    seed: int = 0,
+    head_dim: int = 0,
+    **_: int,
 ) -> dict[str, np.ndarray]:
     """Random weights under llama.cpp's names, float32; no biases, no head."""
     random = np.random.default_rng(seed)
-    kv = embed // heads * kv_heads
+    head_dim = head_dim or embed // heads
+    kv, q = head_dim * kv_heads, head_dim * heads
 
     def matrix(rows: int, columns: int) -> np.ndarray:
         return random.normal(0, 0.5 / np.sqrt(columns), (rows, columns)).astype(np.float32)
@@ -31,7 +41,7 @@ def llama_tensors(
 
     tensors = {"token_embd.weight": 4 * matrix(vocab, embed), "output_norm.weight": gamma()}
     for i in range(layers):
-        shapes = {"attn_q": (embed, embed), "attn_k": (kv, embed), "attn_v": (kv, embed), "attn_output": (embed, embed)}
+        shapes = {"attn_q": (q, embed), "attn_k": (kv, embed), "attn_v": (kv, embed), "attn_output": (embed, q)}
         shapes |= {"ffn_gate": (inner, embed), "ffn_up": (inner, embed), "ffn_down": (embed, inner)}
         tensors |= {f"blk.{i}.{name}.weight": matrix(*shape) for name, shape in shapes.items()}
         tensors |= {f"blk.{i}.attn_norm.weight": gamma(), f"blk.{i}.ffn_norm.weight": gamma()}
@@ -66,9 +76,26 @@ def write_llama(
     return tensors
 
 
+def write_qwen2(path: Path, sizes: dict[str, int], kinds: Any = None, more: dict | None = None, **change) -> None:
+    """The same under the names of a qwen2, with biases on q, k and v; its head is the embedding."""
+    sizes = sizes | change
+    random, head_dim = np.random.default_rng(9), sizes.get("head_dim") or sizes["embed"] // sizes["heads"]
+    tensors: dict[str, Any] = llama_tensors(**sizes)
+    for i in range(sizes["layers"]):
+        for name, heads in (("q", "heads"), ("k", "kv_heads"), ("v", "kv_heads")):
+            bias = random.normal(0, 0.5, head_dim * sizes[heads]).astype(np.float32)
+            tensors[f"blk.{i}.attn_{name}.bias"] = bias
+    for name, w in tensors.items():
+        kind = next((k for part, k in (kinds or {}).items() if part in name and w.ndim == 2), None)
+        tensors[name] = w if kind is None else (w, kind)
+    metadata = {key.replace("llama.", "qwen2."): value for key, value in llama_metadata(**sizes).items()}
+    write_gguf(path, tensors, {**metadata, "general.architecture": "qwen2", **(more or {})})
+
+
 # ---- the referee -----------------------------------------------------------------------------------------------------
 
 BLOCKS = {0: (1, 4), 1: (1, 2), 2: (1, 2), 5: (32, 18), 6: (256, 144), 7: (256, 210), 8: (32, 34), 9: (256, 292)}
+BLOCKS |= {10: (32, 20), 11: (32, 22), 12: (32, 24), 13: (256, 176)}
 
 
 def parse_bump(path: Path) -> tuple[dict[str, Any], list[tuple[str, int, tuple[int, ...], int, bytes]]]:
@@ -84,12 +111,14 @@ def parse_bump(path: Path) -> tuple[dict[str, Any], list[tuple[str, int, tuple[i
     assert hashlib.sha256(data[128:]).digest() == data[64:96]
     (count,) = struct.unpack("<I", data[128:132])
     codes = data[132 : 132 + count]
-    e, v = header["embed_dim"], header["vocab_size"]
+    e, v, q = header["embed_dim"], header["vocab_size"], header["num_heads"] * header["head_dim"]
     shapes: list[tuple[str, tuple[int, ...]]] = [("token_embd", (v, e))]
-    if header["model_type"] == 1:
+    if header["model_type"] in (1, 3):
+        if config["rope_factors"]:
+            shapes.append(("rope_factors", (header["head_dim"] // 2,)))
         kv, inner = config["num_key_value_heads"] * header["head_dim"], config["intermediate_size"]
-        layer = [("ln1_gamma", (e,)), ("ln2_gamma", (e,)), ("Wq", (e, e)), ("bq", (e,)), ("Wk", (kv, e)), ("bk", (kv,))]
-        layer += [("Wv", (kv, e)), ("bv", (kv,)), ("Wo", (e, e)), ("bo", (e,)), ("W_gate", (inner, e))]
+        layer = [("ln1_gamma", (e,)), ("ln2_gamma", (e,)), ("Wq", (q, e)), ("bq", (q,)), ("Wk", (kv, e)), ("bk", (kv,))]
+        layer += [("Wv", (kv, e)), ("bv", (kv,)), ("Wo", (e, q)), ("bo", (e,)), ("W_gate", (inner, e))]
         layer += [("W_up", (inner, e)), ("b1", (2 * inner,)), ("W_down", (e, inner)), ("b2", (e,))]
         last = [("output_norm", (e,))]
     else:

@@ -62,7 +62,7 @@ def types() -> Iterator[str]:
         yield f"gguf-lite {dtype.name}: {dtype.description}"
     for dtype, codec in CODECS.items():
         yield f"gguf {dtype.name}: {codec.description}"
-        dot = codec.dot and (codec.dot.width, codec.dot.view)
+        dot = codec.kernels and (codec.kernels.width, codec.kernels.view)
         flags = (codec.identity, codec.super_block, codec.searches, codec.has_min)
         yield f"  {codec.file_type} {codec.head} {flags} {codec.levels} {dot}"
         for part in codec.fields:

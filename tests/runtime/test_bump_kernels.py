@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from miniquant import QuantizationError
 from miniquant.formats.bump import BumpType
 from miniquant.runtime import kernels
-from miniquant.runtime.kernels import matvec
+from miniquant.runtime.kernels import matmul, matvec
 
 KERNELS = kernels.kernels()
 
@@ -72,6 +72,53 @@ def test_a_product_is_that_of_the_official_decoder_s_weights(kind, rows, blocks,
 
 
 @every_kernel
+@settings(max_examples=30, deadline=None)
+@given(tokens=st.integers(1, 9), rows=st.integers(1, 7), blocks=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
+def test_a_product_with_several_vectors_is_that_of_the_official_decoder_s_weights(kind, tokens, rows, blocks, seed):
+    raw = random_blocks(kind, rows, blocks, seed)
+    w = official(raw, kind)
+    x = np.random.default_rng(seed + 1).normal(size=(tokens, w.shape[1])).astype(np.float32)
+    out = np.full((tokens, rows), np.nan, np.float32)
+    matmul(raw.reshape(-1), kind, x, out)
+    assert all(close(out[t], w, x[t]) for t in range(tokens))
+
+
+@every_kernel
+def test_each_weight_of_a_block_meets_its_own_number_of_every_vector(kind):
+    raw = random_blocks(kind, 3, 1 if kind.ggml.block > 1 else 32, 5)
+    w = official(raw, kind)
+    out = np.empty((w.shape[1], 3), np.float32)
+    matmul(raw.reshape(-1), kind, np.eye(w.shape[1], dtype=np.float32), out)
+    assert np.allclose(out, w.T, rtol=1e-6, atol=1e-6)
+
+
+def test_a_tile_has_as_many_rows_as_fit_a_quarter_of_a_megabyte_and_is_used_again(monkeypatch):
+    taken, tiles = [], set()
+
+    def compiled(function):
+        if function is kernels._multiply:
+            return lambda w, x, out, first: taken.append((first, len(w), w.ctypes.data))
+        return lambda w, out: tiles.add(out.ctypes.data)
+
+    monkeypatch.setattr(kernels, "compiled", compiled)
+    monkeypatch.setattr(kernels, "THREADS", 1)
+    x, out = np.zeros((2, 4096), np.float32), np.zeros((2, 35), np.float32)
+    matmul(np.zeros(35 * 4096 // 32 * 34, np.uint8), BumpType.Q8_0, x, out)
+    assert [(first, rows) for first, rows, _ in taken] == [(0, 16), (16, 16), (32, 3)]
+    assert len(tiles) == 1 and {place for *_, place in taken} == tiles
+    taken.clear()
+    matmul(np.zeros(35 * 4096 * 4, np.uint8), BumpType.FP32, x, out)  # nothing to unpack
+    assert [(first, rows) for first, rows, _ in taken] == [(0, 16), (16, 16), (32, 3)] and len(tiles) == 1
+
+
+def test_rows_too_wide_for_a_tile_are_taken_by_two(monkeypatch):
+    taken = []
+    monkeypatch.setattr(kernels, "compiled", lambda function: lambda w, x, out, first: taken.append((first, len(w))))
+    matmul(np.zeros(3 * 4 * 40000, np.uint8), BumpType.FP32, np.zeros((2, 40000), np.float32), np.zeros((2, 3), "f4"))
+    assert taken == [(0, 2), (2, 1)]
+
+
+@every_kernel
 def test_each_weight_of_a_block_meets_its_own_number_of_x(kind):
     raw = random_blocks(kind, 3, 1 if kind.ggml.block > 1 else 32, 5)
     w = official(raw, kind)
@@ -94,8 +141,14 @@ def test_the_number_of_threads_does_not_change_a_bit(kind, threads, monkeypatch)
     monkeypatch.setattr(kernels, "STRETCH", 6 * len(raw[0]))  # 6 rows at a time, and one at the end
     kernels._pool.cache_clear()
     matvec(raw.reshape(-1), kind, x, out)
+    several = np.full((3, 37), np.nan, np.float32)
+    matmul(raw.reshape(-1), kind, np.tile(x, (3, 1)), several)
     kernels._pool.cache_clear()
     assert np.array_equal(out, expected)
+    monkeypatch.setattr(kernels, "THREADS", 1)
+    alone = np.full((3, 37), np.nan, np.float32)
+    matmul(raw.reshape(-1), kind, np.tile(x, (3, 1)), alone)
+    assert np.array_equal(several, alone)
 
 
 @pytest.mark.parametrize("kind", [BumpType.FP16, BumpType.Q8_0, BumpType.Q4_0, BumpType.Q6_K])

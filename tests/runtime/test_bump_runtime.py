@@ -9,24 +9,25 @@ import sys
 import numpy as np
 import pytest
 import torch
-from bump_models import SMALL, llama_tensors, write_llama
+from bump_models import SMALL, llama_tensors, write_llama, write_qwen2
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from miniquant import MiniquantError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.bump import BumpType, open_bump, write_bump
+from miniquant.formats.bump import open_bump, write_bump
 from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.load import load_any
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import minigpt_tokenizer_metadata, write_minigpt
+from miniquant.runtime import runtime as module
 from miniquant.runtime.arena import BumpAllocator
 from miniquant.runtime.memory import measure
 from miniquant.runtime.runtime import Runtime, arena_plan
 
 PROMPT = "An exception is raised when"
-KINDS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K", "Q6_K"]
+KINDS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"]
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +95,8 @@ def apart(model, runtime, tokens) -> float:
 def test_a_minigpt_s_logits_are_those_of_the_dequantized_model(kind, minigpts):
     path = minigpts / kind / "weights.bump"
     with Runtime(path) as runtime:
-        assert all(BumpType[{"F32": "FP32", "F16": "FP16"}.get(kind, kind)] == t.dtype or len(t.shape) == 1
-                   for name, t in runtime.file.tensors.items() if ".W" in name)  # fmt: skip
+        found = {t.dtype.name for name, t in runtime.file.tensors.items() if ".W" in name}
+        assert found == {"F32": {"FP32"}, "F16": {"FP16"}, "Q4_K_M": {"Q4_K", "Q5_K", "Q6_K"}}.get(kind, {kind})
         tokens = load_tokenizer().encode(PROMPT).ids
         tokens += np.random.default_rng(0).integers(0, 1024, 120).tolist()
         assert apart(load_any(path), runtime, tokens) < 1e-4
@@ -168,6 +169,47 @@ def test_any_grouping_of_key_value_heads_and_any_base_of_rope(heads, tmp_path):
         assert not np.allclose(runtime.logits(tokens)[1:], first[1:])
 
 
+@pytest.mark.parametrize("which", ["qwen2", "factors", "wide heads", "narrow heads"])
+def test_llama_cpp_gives_the_same_logits_for_biases_halves_rope_factors_and_heads_of_any_width(which, tmp_path):
+    sizes = SMALL | {"vocab": 1024, "embed": 64, "inner": 96}
+    more = minigpt_tokenizer_metadata(load_tokenizer())
+    if which == "qwen2":
+        write_qwen2(tmp_path / "m.gguf", sizes, more=more | {"qwen2.rope.freq_base": 1e6})
+    elif which == "factors":
+        factors = {"rope_freqs.weight": np.linspace(1, 32, 8, dtype=np.float32)}
+        write_llama(tmp_path / "m.gguf", sizes, extra=factors, more=more)
+    else:
+        width = 24 if which == "wide heads" else 8
+        keys = dict.fromkeys(("attention.key_length", "attention.value_length", "rope.dimension_count"), width)
+        more |= {f"llama.{key}": value for key, value in keys.items()}
+        write_llama(tmp_path / "m.gguf", sizes, more=more, head_dim=width)
+    config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    assert (config.architecture, config.rope_factors) == ("qwen2" if which == "qwen2" else "llama", which == "factors")
+    tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
+    with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
+        assert np.abs(runtime.logits(tokens) - other.logits(tokens)).max() < 1e-3
+
+
+@pytest.mark.parametrize("batch", [2, 3, 16, 64])
+def test_several_tokens_at_once_give_what_one_after_another_gives(batch, tmp_path, minigpts, monkeypatch):
+    write_qwen2(tmp_path / "m.gguf", SMALL | {"heads": 8, "kv_heads": 2}, {"ffn": "Q5_K", "attn": "Q4_1"})
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    tokens = np.random.default_rng(5).integers(0, 96, 37).tolist()
+    for path in (tmp_path / "weights.bump", minigpts / "Q4_K_M" / "weights.bump"):
+        monkeypatch.setattr(module, "BATCH", 1)
+        with Runtime(path) as runtime:
+            assert runtime.batch == 1
+            expected = runtime.logits(tokens)
+        monkeypatch.setattr(module, "BATCH", batch)
+        with Runtime(path) as runtime:
+            assert runtime.batch == batch
+            assert np.abs(runtime.logits(tokens) - expected).max() < 1e-4
+            runtime.reset()
+            for start, stop in ((0, 5), (5, 6), (6, 37)):  # the caches go on where they were
+                last = runtime.read(tokens[start:stop])
+                assert np.abs(last - expected[stop - 1]).max() < 1e-4
+
+
 def test_llama_cpp_gives_the_same_logits_for_both_architectures(tmp_path, minigpts):
     sizes = SMALL | {"vocab": 1024}
     write_llama(tmp_path / "m.gguf", sizes, more=minigpt_tokenizer_metadata(load_tokenizer()))
@@ -191,6 +233,9 @@ def test_tokens_that_do_not_exist_and_an_empty_beginning_are_refused(minigpts):
                 runtime.feed(token)
         with pytest.raises(MiniquantError, match="no token to go on from"):
             runtime.greedy([], 1)
+        with pytest.raises(MiniquantError, match="there is no token to read"):
+            runtime.read([])
+        assert runtime.logits([]).shape == (0, 1024)
         assert runtime.greedy([5], 0) == []
 
 
@@ -276,6 +321,9 @@ def test_rows_of_heads_begin_at_multiples_of_64_whatever_the_width_of_a_head():
     config = open_config(embed=40, heads=4, head_dim=10)
     plan = arena_plan(config, 5)
     assert plan.shapes["keys"] == (1, 4, 5, 16) and plan.shapes["scores"] == (4, 1, 16)
+    plan = arena_plan(config._replace(heads=8, head_dim=6), 5, batch=3)  # two heads to each of keys and values
+    assert plan.shapes["scores"] == (4, 6, 16) and plan.shapes["queries"] == plan.shapes["mixed"] == (3, 48)
+    assert plan.shapes["x"] == (3, 40) and plan.shapes["even"] == (3, 24) and plan.shapes["cos"] == (3, 3)
 
 
 def open_config(embed, heads, head_dim):

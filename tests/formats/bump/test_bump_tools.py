@@ -73,7 +73,7 @@ def test_every_byte_lies_in_exactly_one_field_and_the_fields_say_what_the_refere
 
 def test_a_placeholder_of_zeros_says_so(folder):
     by_name = {f.name: f for f in fields(folder / "llama" / "weights.bump")}
-    assert "something that the model does not have" in by_name["tensor 'layers.0.bq': data"].explanation
+    assert "a bias that the model does not have" in by_name["tensor 'layers.0.bq': data"].explanation
     assert "does not have" not in by_name["tensor 'layers.0.Wq': data"].explanation
 
 

@@ -90,7 +90,8 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
                 return
             raw, what = data[tensor.offset : stop], tensor.dtype.description
             if tensor.name in empty and not raw.any():
-                what = "zeros: the place of something that the model does not have"
+                absent = "a bias" if len(tensor.shape) == 1 else "positions"
+                what = f"zeros: the place of {absent} that the model does not have"
             what += cut_short(stop - tensor.offset, tensor.n_bytes)
             decoder = tensor_values(tensor.dtype.blocks, tensor.shape)
             yield Field(f"tensor {tensor.name!r}: data", tensor.offset, stop, "values", what, raw, decoder)

@@ -71,11 +71,12 @@ class BumpFile(TensorFile[BumpType]):
         self.data_start = 0  # offsets count from the file's start
         self.header = Header._make(HEADER.unpack_from(self._data))
         self._check_header()
+        (count,), _ = self._take(COUNT.format, HEADER.size, "dtype table: count")
         self.beside = read_config(source, self.header.checksum, config)
         self.config = self.beside.config
         self.alignment = self.config.alignment
         self._check_config(self.beside.checksum, config_label(source, config))
-        types = self._read_types()
+        types = self._read_types(count)
         self.metadata = {key: value for key, value in self.config._asdict().items() if value is not None}
         self.tensors = self._placed(types)
         self._check_padding(len(types))
@@ -129,8 +130,8 @@ class BumpFile(TensorFile[BumpType]):
             self._expect(name, getattr(header, name) > 0, "found 0; a model has some of each")
         self._expect("reserved", not any(header.reserved), "these 32 bytes are zeros")
 
-    def _read_types(self) -> list[BumpType]:
-        (count,), at = self._take(COUNT.format, HEADER.size, "dtype table: count")
+    def _read_types(self, count: int) -> list[BumpType]:
+        at = HEADER.size + COUNT.size
         config, expected = self.config, self.config.n_parts
         if count != expected:
             raise self._error(
