@@ -96,7 +96,7 @@ def _in_binary(bits: int) -> Test:
 def _of_sums(facts: Facts, every: Sequence[Call]) -> Seen | None:
     """Whole results that are one and the same sum of multiples of the whole arguments, or one of these, or 0."""
     whole = [{f"`{n}`": v for n, v in zip(facts.names, call.case) if type(v) is int} for call in every]
-    named = [{w: q for w, q in quantities_of(facts, call.case).items() if type(q) is int} for call in every]
+    named = [{w: q for w, q in quantities_of(facts.spec, call.case).items() if type(q) is int} for call in every]
     results = [call.outcome.result for call in every]
     if not all(type(g) is int for g in results):
         return None
