@@ -74,7 +74,7 @@ RIGHT = HALVES.reference
         (lambda v: RIGHT(v) + np.float32(1), "too large by 1"),
         (lambda v: np.round(RIGHT(v), 1), "rounded to 1 decimals"),
         (lambda v: np.floor(RIGHT(v)), "rounded down to whole numbers"),
-        (lambda v: np.trunc(RIGHT(v)), "its decimals are cut off"),
+        (lambda v: np.trunc(RIGHT(v)), "with its decimals cut off"),
         (lambda v: RIGHT(v).astype(np.float64), "float64 in place of float32"),
         (lambda v: RIGHT(v).tolist(), "a list; a numpy array is asked for"),
         (lambda v: RIGHT(v).reshape(-1, 1), "the shape is different"),
@@ -277,9 +277,12 @@ def test_dicts_are_described_by_their_keys():
 
 
 def test_the_class_of_the_wrong_cases_is_said_when_it_is_true_of_all_cases():
-    spec = made(lambda text: text.encode(), [("a",), ("é",), ("bc",), ("naïve",), ("",)])
+    some = [("a",), ("é",), ("bc",), ("naïve",), ("",)]
+    spec = made(lambda text: text.encode(), [*some, ("d",), ("efg",), ("hi",), ("jklm",), ("München",)])
     assert "`text` has letters outside ascii" in seen(spec, lambda text: text.encode("ascii", "replace"))
     assert "where `text`" not in seen(spec, lambda text: text.encode() + b"!")
+    few = made(lambda text: text.encode(), some)  # of so few inputs, many properties fit by chance
+    assert "outside ascii" not in seen(few, lambda text: text.encode("ascii", "replace"))
 
 
 def test_a_mistake_that_only_raises_gives_its_name_to_nobody():

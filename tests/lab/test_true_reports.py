@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from test_detect import made, seen
+from test_detect import made, refuse, seen
 
 from miniquant.lab import Mistake, evaluate, find, guard
 from miniquant.lab.detect.fields import alignment
@@ -252,3 +252,80 @@ def test_a_property_of_one_wrong_call_is_said_only_if_it_is_a_simple_one():
     numbers = made(lambda values: sum(values), [([n, n + 1],) for n in (4, 9, 3, 12)] + [([],), ([7, 7, 7],)])
     assert "has duplicates" not in seen(numbers, lambda values: sum(values) + (values == [7, 7, 7]))
     assert "`values` is empty" in seen(numbers, lambda values: sum(values) if values else 5)
+
+
+def test_only_the_calls_with_a_wrong_result_are_merged_into_a_sentence_on_its_parts():
+    def largest_part(parts):
+        name = max(parts, key=parts.get)
+        size = parts.pop(name)
+        return name, 100.0 * size / (sum(parts.values()) or size)
+
+    text = repr(evaluate(find("largest_part"), largest_part, search=False))
+    assert "Only item 1 is wrong" in text
+    assert "on at least 11 of the 13 wrong cases" in text
+    assert "the call changes its argument `parts`, on at least 2 of the 13 wrong cases" in text
+
+
+def test_values_within_the_tolerance_are_right_in_every_sentence():
+    def near(values):
+        result = np.float64(values) * 2
+        result[:-1] += 1e-9
+        result[-1] += 3
+        return result
+
+    cases = [(np.arange(n, n + 4.0),) for n in range(4)]
+    spec = made(lambda values: np.float64(values) * 2, cases, tolerance=1e-6)
+    assert "the last value is wrong, and all others are right, on all 4 cases" in seen(spec, near)
+
+
+def test_keys_that_are_not_shown_are_counted():
+    spec = made(lambda n: {f"k{i}": i for i in range(n)}, [(n,) for n in (6, 6, 6)])
+    assert "missing: 'k0', 'k1', 'k2' and 3 more" in seen(spec, lambda n: {"k": 1})
+
+
+def test_numbers_of_names_with_zeros_in_front_are_described():
+    spec = made(lambda n: {f"w.{i}.b": i for i in range(n)}, [(n,) for n in (3, 11, 12)])
+    assert "the numbers in the keys have zeros in front" in seen(spec, lambda n: {f"w.{i:03}.b": i for i in range(n)})
+
+
+def test_results_that_are_one_sum_of_multiples_of_the_arguments_are_described():
+    spec = made(lambda low, high: low | high << 4, [(a, b) for a in (1, 7, 9) for b in (2, 11, 15)])
+    assert "the result is `low` plus 256 times `high`, for every input tried" in seen(
+        spec, lambda low, high: low + 256 * high
+    )
+
+
+def test_an_accepted_input_is_compared_with_those_that_are_refused():
+    def halved(n):
+        if n % 2 or n < 0:
+            raise ValueError
+        return n // 2
+
+    spec = made(halved, [(4,), (8,), (3,), (-2,)])
+    assert "it accepts `n` = -2 and refuses 3" in seen(spec, lambda n: n // 2 if n % 2 == 0 else refuse(ValueError()))
+
+
+def test_a_number_written_as_digits_is_described():
+    def safetensors_head(text):
+        raw = text.encode("utf-8")
+        raw += b" " * (-len(raw) % 8)
+        return f"{len(raw):08d}".encode() + raw
+
+    assert "its number is written with decimal digits, as text" in repr(
+        evaluate(find("safetensors_head"), safetensors_head, search=False)
+    )
+
+
+def test_lines_that_are_not_joined_are_described():
+    spec = made(lambda n: "\n".join(map(str, range(n))), [(3,), (4,), (5,)])
+    assert "the parts of the text are right, in a list, and not joined" in seen(
+        spec, lambda n: [str(i) for i in range(n)]
+    )
+
+
+def test_a_scalar_is_no_array_whose_order_is_changed():
+    def round_scale(scale):
+        bits = np.asarray(scale, np.float32).view(np.uint32)
+        return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
+
+    assert "right once it is rounded to float16" in evaluate(find("round_scale"), round_scale).cause

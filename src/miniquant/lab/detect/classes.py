@@ -22,6 +22,7 @@ from .seen import one_of
 ITEMS = ("no item", "one item", "two items", "three items")
 LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
+SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
 MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
 OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
 
@@ -33,12 +34,15 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
+    chance = math.comb(len(among), len(chosen)) < SETS
     tables = {call.number: _properties(facts.spec, call.number) for call in among}
     names = dict.fromkeys(name for table in tables.values() for name in table)
     of_lesson = _of_lesson(facts, among)
+    named = tuple(f"where {words}" for words in quantities_of(facts.spec, among[0].case))
     for name in names:
         true = {number for number, table in tables.items() if table.get(name)}
-        if true == chosen and (len(chosen) > 1 or name in of_lesson or name.endswith(OF_ONE)):
+        simple = name in of_lesson or name.endswith(OF_ONE) or name.startswith(named)
+        if true == chosen and (simple or (len(chosen) > 1 and not chance)):
             return name  # of a single call, too much is true by chance
     for name, true in of_lesson.items():
         if true == {call.number for call in among} - chosen:
@@ -51,7 +55,7 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
         for found in (_range, _border, _values):
             if text := found(parameter, index, chosen, among):
                 return text
-    return _both(tables, chosen)
+    return "" if chance else _both(tables, chosen)
 
 
 def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> str:

@@ -12,7 +12,7 @@ from .numbers import array_of, settled
 from .seen import Seen, number
 
 Pair = tuple[np.ndarray, np.ndarray]
-SHARES = (0.01, 0.05, 0.1, 0.5)  # of the right number
+SHARES = (0.01, 0.05, 0.1)  # of the right number
 FEWEST = 3  # numbers of which a property is said
 
 
@@ -59,7 +59,7 @@ def _traits(pairs: Sequence[Pair]) -> str:
         return ""
     found = [words for words, holds in _TESTS if holds(e, g)]
     if not found and (share := next((s for s in SHARES if (np.abs(g - e) <= s * np.abs(e)).all()), 0)):
-        found = [f"each is right to {number(100 * share)} % of itself"]
+        found = [f"each is off by at most {number(100 * share)} % of the right one"]
     return f"; {found[0]}" if found else ""
 
 

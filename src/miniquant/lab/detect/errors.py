@@ -187,7 +187,7 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
         if len(accepted) == bad and bad > 1:
             text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
             return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), accepted
-        which = some(len(accepted), bad, "inputs")
+        which = some(len(accepted), bad, "inputs") if bad > 1 else "on the one of the inputs"
         text = f"bad input is accepted: {came} {which} that must raise {asked}"
         text += _reasons(facts, accepted) or _values(facts, accepted) or _reason_of_one(facts, accepted)
         return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), accepted
@@ -265,7 +265,7 @@ def _values(facts: Facts, accepted: Sequence[Call]) -> str:
         return ""
     (index,) = differ
     texts = list(dict.fromkeys(other[index] for other in others))
-    if any("…" in text for text in (mine[index], *texts)) or mine[index] in texts:
+    if any("…" in text or len(text) > 60 for text in (mine[index], *texts)) or mine[index] in texts:
         return ""
     return f"; it accepts `{facts.names[index]}` = {mine[index]} and refuses {' and '.join(texts)}"
 

@@ -25,13 +25,17 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None
     if seen := _of_sums(facts, every):
         return seen
-    mine = [_finite(g) for g in found if g is not None and g.dtype.kind in "iuf"]
+    whole = [g for g in found if g is not None and g.dtype.kind in "iuf"]
+    endless = any(not np.isfinite(g.astype(float)).all() for g in whole)
+    mine = [_finite(g) for g in whole]
     theirs = [_finite(e) for e in right if e is not None and e.dtype.kind in "iuf"]
     if len(mine) < len(every) or len(theirs) < len(calls):
         return None
     floats = any(g.dtype.kind == "f" for g in mine)
     with np.errstate(all="ignore"):
         for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
+            if endless and not text.startswith("no value has"):
+                continue  # of values that are infinite or NaN, it is not so
             if all(test(g) for g in mine) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
                 text = f"{text}, for every input tried"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)

@@ -142,12 +142,9 @@ def _shared(chosen: list[str], every: list[str]) -> str:
     return ""
 
 
-def _digits(one: str, two: str) -> list[tuple[str, str]]:
-    """The one part of two dotted names in which only the zeros in front of a number differ; nothing if more differs."""
-    a, b = one.split("."), two.split(".")
-    differ = [(x, y) for x, y in zip(a, b) if x != y]
-    same = all(x.isdigit() and y.isdigit() and int(x) == int(y) for x, y in differ)
-    return differ if len(a) == len(b) and len(differ) == 1 and same else []
+def _unfilled(key: str) -> str:
+    """A dotted name with its numbers without zeros in front."""
+    return ".".join(str(int(part)) if part.isdecimal() else part for part in key.split("."))
 
 
 def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
@@ -160,8 +157,7 @@ def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
         while a and b and a[-1] == b[-1]:
             a, b = a[:-1], b[:-1]
         changes.add((".".join(a), ".".join(b)))
-    digits = [(a, b) for one, two in zip(missing, extra) for a, b in _digits(one, two)]
-    if digits and len(digits) == len(missing):
+    if sorted(map(_unfilled, missing)) == sorted(map(_unfilled, extra)):
         text = "the numbers in the keys have zeros in front where none are expected, or the other way round"
         yield Seen("other keys", text, "", 6.9)
     if len(changes) == 1:

@@ -238,8 +238,8 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 yield Seen("rounded", f"the result is rounded {places}", "Return it as it is, not rounded.", 20)
         for name, function in (("rounded down", np.floor), ("rounded up", np.ceil), ("cut off", np.trunc)):
             if np.array_equal(function(e), g):
-                what = "its decimals are cut off" if name == "cut off" else f"it is {name} to whole numbers"
-                yield Seen(name, f"the result is not exact: {what}", "Use `/` and no rounding.", 19)
+                what = "with its decimals cut off" if name == "cut off" else f"{name} to whole numbers"
+                yield Seen(name, f"the result is the right one, {what}", "Use `/` and no rounding.", 19)
         for digits in (1, 2, 3, 4):
             if same(np.trunc(e * 10**digits) / 10**digits, g, 1e-12):
                 yield Seen("cut off", f"the result is cut off after {digits} decimals", "Return it as it is.", 21)
