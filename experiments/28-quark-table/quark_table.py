@@ -2,9 +2,9 @@
 
 python quark_table.py [--windows N] [--threads 1] [--out FOLDER]
 
-Writes results.json. Every row is a GGUF file: its linear layers are Q4_1, or F32 in the first row, and all else is F32, so
-both programs compute with the same weights. Each quantized file is compared with the frozen model, layer by layer, as
-the official ``gguf`` package decodes it. Ten minutes on two cores.
+Writes results.json. Every row is a GGUF file: its linear layers are Q4_1, or F32 in the first row, and all else is F32,
+so both programs compute with the same weights. Each quantized file is compared with the frozen model, layer by layer,
+as the official ``gguf`` package decodes it. Ten minutes on two cores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a block of a language model is made of, as the algorithms need it: a MiniGPT's, or that of a Llama.
 
-Both are a chain of halves. Each half is a norm and a module behind it, whose output is added to what went in:
+Both are a chain of halves. Each half is a norm and a module after it, whose output is added to what went in:
 ``x + module(norm(x))``. Some linear layers of the module read what the norm gives (q, k and v; gate and up), and the
 last one writes the output (proj or o; fc2 or down). Between them a Llama's halves multiply rows by something that does
 not depend on them, so a factor of a row of v or of up passes through. A GELU lets none pass.
@@ -33,7 +33,7 @@ class Rows(NamedTuple):
 
 
 class Half(NamedTuple):
-    """Half of a block: the layers by their names, and ``run(x, given)``, the module behind the norm."""
+    """Half of a block: the layers by their names, and ``run(x, given)``, the module after the norm."""
 
     norm: nn.Module
     module: nn.Module

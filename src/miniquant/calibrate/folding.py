@@ -53,7 +53,7 @@ class Fold(NamedTuple):
 
 @torch.no_grad()
 def fold_into_norm(norm: Any, layers: Collection[Any], scale: np.ndarray) -> None:
-    """Divide a norm's output by ``scale`` (in,) and multiply the columns of the layers behind it by it, in place.
+    """Divide a norm's output by ``scale`` (in,) and multiply the columns of the layers after it by it, in place.
 
     The bias of a LayerNorm is divided as its gain is; an RMSNorm has none. The biases of the linear layers stay, for
     they are added afterwards. Raises ``QuantizationError`` unless the scale is a positive number for each channel.

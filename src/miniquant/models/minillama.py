@@ -48,9 +48,12 @@ def load_minillama() -> Any:
 
     The folder stores float16, so every weight is a float16 number.
     """
-    from transformers import LlamaForCausalLM
+    from safetensors.torch import load_file
+    from transformers import LlamaConfig, LlamaForCausalLM
 
-    return LlamaForCausalLM.from_pretrained(folder(), dtype=torch.float32)  # in evaluation mode already
+    model: Any = LlamaForCausalLM(LlamaConfig.from_pretrained(folder()))
+    model.load_state_dict(load_file(folder() / "model.safetensors"))  # without the progress bar of from_pretrained
+    return model.eval()
 
 
 @functools.cache
