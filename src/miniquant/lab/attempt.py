@@ -146,19 +146,19 @@ def attempts(
         yield replace(outcome, kept=kept) if kept else outcome
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=256)  # a course of exercises: tests and graders come back to each of them
 def cases_of(spec: Exercise) -> tuple[Case, ...]:
     """The cases of an exercise; computed once, since a call gets a copy."""
     return tuple(spec.all_cases())
 
 
-@functools.lru_cache(maxsize=4)
+@functools.lru_cache(maxsize=256)
 def expected_of(spec: Exercise) -> tuple[Outcome, ...]:
     """What the oracle makes of every case."""
     return tuple(attempt(spec, spec.oracle, case) for case in cases_of(spec))
 
 
-@functools.lru_cache(maxsize=64)
+@functools.lru_cache(maxsize=4096)
 def outcomes_of(spec: Exercise, wrong: Function) -> tuple[Outcome, ...]:
     """What a mistake of the catalogue makes of every case."""
     return tuple(attempts(spec, wrong, cases_of(spec), SECONDS))

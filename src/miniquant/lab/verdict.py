@@ -60,7 +60,7 @@ class Facts:
         return tuple(inspect.signature(self.spec.reference).parameters)
 
 
-@functools.lru_cache(maxsize=128)
+@functools.lru_cache(maxsize=4096)
 def rightness_of(spec: Exercise, wrong: Function) -> tuple[bool, ...]:
     """For each case, whether a mistake of the catalogue gives the right answer."""
     parts = zip(cases_of(spec), outcomes_of(spec, wrong), expected_of(spec))
@@ -133,7 +133,7 @@ def size_of(case: Case) -> int:
     return _size_of(Same(case))
 
 
-@functools.lru_cache(maxsize=1024)
+@functools.lru_cache(maxsize=4096)
 def _size_of(same: Same) -> int:
     case = same.value
     lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]

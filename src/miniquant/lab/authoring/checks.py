@@ -204,10 +204,9 @@ def the_oracle_is_not_the_reference(spec: Exercise) -> Iterator[str]:
             called.append(frame.f_code.co_name)
 
     before = sys.getprofile()
-    expected_of.cache_clear()
     sys.setprofile(watch)
     try:
-        expected_of(spec)
+        expected_of.__wrapped__(spec)  # not the cached ones
     finally:
         sys.setprofile(before)
     if called or spec.oracle is spec.reference:

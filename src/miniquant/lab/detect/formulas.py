@@ -28,7 +28,7 @@ def quantities_of(spec: Exercise, case: Case) -> dict[str, Any]:
     return _quantities_of(spec, Same(case)) if spec.quantities else {}
 
 
-@functools.lru_cache(maxsize=256)
+@functools.lru_cache(maxsize=4096)
 def _quantities_of(spec: Exercise, same: Same) -> dict[str, Any]:
     """The same, computed once for a case: many detectors ask."""
     assert spec.quantities
