@@ -329,3 +329,14 @@ def test_a_scalar_is_no_array_whose_order_is_changed():
         return ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32)
 
     assert "right once it is rounded to float16" in evaluate(find("round_scale"), round_scale).cause
+
+
+def test_the_distance_of_large_integers_is_exact():
+    spec = made(lambda n: 2**63 - n, [(n,) for n in range(1, 6)])
+    wrong = {1: 2**63, 2: 2**63 - 5, 3: 2**63 - 3, 4: 2**63 + 2, 5: 2**63 - 5}
+    assert "off by up to 6" in seen(spec, lambda n: wrong[n])
+
+
+def test_a_float_of_numpy_is_a_float():
+    spec = made(lambda n: (np.float64(n), 1), [(n,) for n in range(1, 6)])
+    assert "float64 is asked for" not in seen(spec, lambda n: (float(n * n + 3), 1))

@@ -134,7 +134,7 @@ def short(value: Any, limit: int = 300) -> str:
         return f"an integer of {value.bit_length():,} bits"
     try:
         text = str(value) if isinstance(value, np.generic) else repr(value)
-    except ValueError:  # an integer of more than 4300 digits
+    except (ValueError, RecursionError):  # an integer of more than 4300 digits, an object that holds itself
         text = kind(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

@@ -28,7 +28,7 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
         return Seen("wrong results", "the type of the results is right, and what is in them is not", rank=99)
-    far = number(max(float(np.abs(g - e).max()) for e, g in known))
+    far = number(max(map(_farthest, calls, known)))
     if all(e.size == 1 for e, _ in known):
         text = f"the type is right, and the numbers are off by up to {far}{_traits(known)}"
         return Seen("wrong numbers", text, rank=98)
@@ -38,6 +38,12 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         return Seen("wrong values", text, rank=98)
     text = f"type and shape are right, and values are off by up to {far}; in the worst case {n} of {of} are wrong"
     return Seen("wrong values", text + _traits(known), rank=98)
+
+
+def _farthest(call: Call, pair: Pair) -> float:
+    """The largest difference; of two integers that no float holds, the exact one."""
+    e, g = call.expected.result, call.outcome.result
+    return float(abs(g - e)) if type(e) is type(g) is int else float(np.abs(pair[1] - pair[0]).max())
 
 
 def _pair(call: Call, tolerance: float) -> Pair | None:

@@ -15,6 +15,7 @@ from ..spec import Case, Exercise, Same
 from ..verdict import Call, Facts
 from .seen import Seen, number
 
+EXACT = 2**53  # below it, a float holds every whole number
 MULTIPLES = (1, 2, 3, 4, 8, 16, 32, 100, 0.5, 0.25, 0.125)
 OFFSETS = (*range(1, 17), 24, 28, 32, 48, 64, 0.5, 0.25, 0.125, 1.5, 2.5, 3.5)
 TERMS = (1, 2, 3, 4, 6, 8, 12, 16, 0.5, -1, -2, -3, -4, -6, -8, -12, -16, -0.5)
@@ -64,6 +65,8 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
         return
     off = float(int(got) - expected) if whole else g - e  # large offsets are compared exactly
     yield from _of_the_right(e, g)
+    if e == int(e) and g == int(g):
+        yield from _of_multiples(*((expected, int(got)) if whole else (int(e), int(g))))
     known = {words: value for words, value in quantities.items() if value}
     cure = "Compare it with what the docstring asks for."
     for words, q in known.items():
@@ -126,7 +129,12 @@ def scalar(value: Any) -> float | None:
 
 def _of_the_right(e: float, g: float) -> Iterator[Seen]:
     """Formulas of the right number alone."""
-    formulas = [("1 less the right one", 1 - e), ("100 less the right one", 100 - e), ("the right one less 1", e - 1)]
+    large = max(abs(e), abs(g)) >= EXACT  # 1 more or less is the same float
+    formulas = (
+        []
+        if large
+        else [("1 less the right one", 1 - e), ("100 less the right one", 100 - e), ("the right one less 1", e - 1)]
+    )
     if e:
         formulas += [
             ("100 divided by the right one", 100 / e),
@@ -138,11 +146,14 @@ def _of_the_right(e: float, g: float) -> Iterator[Seen]:
     for words, value in formulas:
         if _close(g, value):
             yield Seen("a formula of the right one", f"the result is {words}", "", 19, weak=True, whole=True)
-    if e == int(e) and g == int(g):
-        for m in PADDED:
-            if g == -(-e // m) * m or g == e // m * m:
-                text = f"the result is the right one, rounded up or down to a multiple of {m}"
-                yield Seen("rounded to a multiple", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
+
+
+def _of_multiples(e: int, g: int) -> Iterator[Seen]:
+    """The right number, rounded to a multiple."""
+    for m in PADDED:
+        if g in (-(-e // m) * m, e // m * m):
+            text = f"the result is the right one, rounded up or down to a multiple of {m}"
+            yield Seen("rounded to a multiple", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
 
 
 def _off(off: float, words: str, q: float) -> Iterator[Seen]:
@@ -177,4 +188,7 @@ def _times(c: float, words: str) -> str:
 
 
 def _close(a: float, b: float) -> bool:
+    """Whether two numbers are equal but for their last digits; whole numbers that a float holds must be equal."""
+    if float(a).is_integer() and float(b).is_integer():
+        return a == b or (max(abs(a), abs(b)) >= EXACT and math.isclose(a, b, rel_tol=1e-15))
     return math.isclose(a, b, rel_tol=1e-6)

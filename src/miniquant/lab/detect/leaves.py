@@ -92,7 +92,8 @@ def _relations(wrong: Sequence[Leaf]) -> Iterator[tuple[str, float]]:
     if all(isinstance(g, str) and not isinstance(e, str) and g == str(e) for e, g in pairs):
         yield "is the text of the right value", 8
     types = {(named_type(e), named_type(g)) for e, g in pairs}
-    if len(types) == 1 and types != {(a, a) for a, _ in types}:
+    numbers = all(_is_number(e) and _is_number(g) and isinstance(e, float) == isinstance(g, float) for e, g in pairs)
+    if len(types) == 1 and types != {(a, a) for a, _ in types} and not numbers:
         ((right, found),) = types
         yield f"is {found}, and {right} is asked for", 14
     if all(isinstance(x, str) for pair in pairs for x in pair):

@@ -144,7 +144,7 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
     if (a != b).all():
         yield Seen(f"{words} wrong", f"{words} {verb} wrong, and all others are right", cure, 25)
     else:
-        yield Seen(f"only {words}", f"all but {words} {'are' if plural else 'is'} right", cure, 43, weak=True)
+        yield Seen(f"only {words}", f"all values that are wrong belong to this: {words}", cure, 43, weak=True)
     if (b == 0).all() and a.any():
         yield Seen(f"{words}: 0", f"{words} {verb} 0, and all others are right", cure, 19)
     for k, side in ((1, "before"), (-1, "after")):
