@@ -215,6 +215,11 @@ def test_the_form_is_empty_and_the_answers_that_wait_are_counted(tmp_path, quick
     assert "  lab 09, there is no notebook of lab 09: choose_dtypes, encode_q8" in repr(found)
 
 
+def test_the_list_of_wrong_functions_begins_with_their_names(tmp_path, quick):
+    notebook(tmp_path, "08-container.ipynb", HEADER.replace("MAGIC, 1,", "MAGIC, 2,"))
+    assert "  lab 08, header_bytes: wrong on 8 of 8 cases" in repr(assemble(tmp_path, tmp_path / "out"))
+
+
 def test_nothing_is_written_and_nothing_is_left_when_it_is_interrupted(tmp_path, quick, monkeypatch):
     notebook(tmp_path, "08-container.ipynb", HEADER)
 

@@ -31,6 +31,11 @@ def test_a_check_whose_function_was_not_defined_names_the_cell_to_run(shell):
     assert text.rstrip().endswith("Run the cell that defines `pack_int4`, and the cells above it, first.")
 
 
+def test_a_name_of_the_lab_says_how_it_is_imported(shell):
+    text = shown(shell, "hint(pack_int4)")
+    assert text.rstrip().endswith("Does it not import `hint`? Type `from miniquant.lab import hint`.")
+
+
 def test_any_other_name_may_be_misspelled_or_stand_in_a_cell_above(shell):
     text = shown(shell, "print(wieghts)")
     assert text.rstrip().endswith("run the cells above this one first: one of them defines it.")

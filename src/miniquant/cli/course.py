@@ -91,9 +91,10 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
 @click.argument("notebooks", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="The folder to write.")
 def assemble(notebooks: Path, out: Path | None) -> None:
-    """Put your functions from the NOTEBOOKS of labs 08 to 13 into a folder that runs, and test them there.
+    """Put your functions of labs 08 to 13 into a folder that runs, and test them there.
 
-    The folder is workspace/26-gguf-export beside the notebooks. It gets gguf_io.py, export.py, load.py, verify.py, the
+    NOTEBOOKS is the folder with your notebooks, by default this one. What is written is
+    workspace/26-gguf-export beside the notebooks. It gets gguf_io.py, export.py, load.py, verify.py, the
     assignment's tests, manifest.json, README.md and the form of PHASE_26_REPORT.md. What you have changed in it stays.
     Exit code 1: a test fails.
     """

@@ -8,6 +8,8 @@ from typing import Any
 
 from .catalogue import exercises
 
+FROM_THE_LAB = ("check", "exercise", "hint", "predict", "progress")
+
 
 def watch() -> None:
     """Explain every ``NameError`` of this notebook; outside a notebook nothing happens."""
@@ -30,6 +32,8 @@ def advice(error: BaseException) -> str:
 
     >>> advice(NameError("name 'pack_int4' is not defined"))
     'Run the cell that defines `pack_int4`, and the cells above it, first.'
+    >>> advice(NameError("name 'progress' is not defined"))
+    'Run the first code cell. Does it not import `progress`? Type `from miniquant.lab import progress`.'
     >>> advice(NameError("name 'wieghts' is not defined"))
     'Is `wieghts` spelled right? If so, run the cells above this one first: one of them defines it.'
     """
@@ -37,4 +41,6 @@ def advice(error: BaseException) -> str:
     name = found.group(1) if found else "the name"
     if name in exercises():
         return f"Run the cell that defines `{name}`, and the cells above it, first."
+    if name in FROM_THE_LAB:
+        return f"Run the first code cell. Does it not import `{name}`? Type `from miniquant.lab import {name}`."
     return f"Is `{name}` spelled right? If so, run the cells above this one first: one of them defines it."

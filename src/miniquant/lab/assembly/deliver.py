@@ -76,11 +76,14 @@ class Assembled:
 
     def _missing(self) -> list[str]:
         """A line for each lab whose functions are not written yet, and one for each function that is wrong."""
-        lines: dict[str, list[str]] = {}
+        alike: dict[str, list[str]] = {}
         for name, reason in self.functions.missing.items():
-            line = f"  lab {self.functions.labs[name]}, {reason}: "
-            lines.setdefault(line, []).append(name)
-        return [line + ", ".join(names) for line, names in lines.items()]
+            lab = f"  lab {self.functions.labs[name]}, "
+            if reason.startswith("wrong on "):
+                alike[f"{lab}{name}: {reason}"] = []  # the name first: the reason may be long
+            else:
+                alike.setdefault(f"{lab}{reason}: ", []).append(name)
+        return [line + ", ".join(names) for line, names in alike.items()]
 
     def __repr__(self) -> str:
         return "\n".join(self.lines())

@@ -42,8 +42,7 @@ def cases(random):
         [1.0, 0.49998, -0.25, 0.125],  # 63.4975 exact steps, 63.5013 rounded ones
         np.arange(-6, 6).reshape(3, 4) / 4,
         np.zeros((2, 2)),
-        [[1e-9, -1e-9, 0.0], [0.0, 5e-10, 0.0]],  # the scale, 8e-12, is 0 in float16
-        [3e-6, -1e-6],  # the scale is 0 in float16, though the weights are more than its smallest number
+        [[1e-9, -1e-9, 0.0], [0.0, 3e-6, -1e-6]],  # the scale, 2.4e-8, is 0 in float16
         np.array([190, -190, 100]) / 2**24,  # 1.496 of float16's smallest steps becomes 1: 190 steps, clipped
         np.array([127, 1.5, -3.5, 7.5, -13.5], np.float32) * step,  # ties, exact in float32; w * (1 / scale) is not
         [[[1.0, -2.0], [3.0, 4.0]]],
