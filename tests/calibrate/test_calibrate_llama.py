@@ -263,6 +263,19 @@ def test_what_is_no_llama_has_no_text_or_is_not_finite_is_refused_by_name(tokens
         smoothquant(model, tokens)
 
 
+def test_a_model_that_never_enters_its_first_block_is_refused(tokens, monkeypatch):
+    model = small()
+    monkeypatch.setattr(model.model, "forward", lambda *_, **__: None)
+    with pytest.raises(QuantizationError, match="run past its first block; it has a forward pass of its own"):
+        gptq(model, tokens)
+
+
+def test_no_hook_is_left_in_a_model_that_was_walked(tokens):
+    model = small()
+    list(walk_groups(model, tokens))
+    assert not any(part._forward_pre_hooks for part in model.modules())
+
+
 # ---- files -----------------------------------------------------------------------------------------------------------
 
 

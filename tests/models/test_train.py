@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from transformers import AutoModelForCausalLM
 
-from miniquant.models import corpus
+from miniquant.models import corpus, minillama
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig
-from miniquant.models.train import Recipe, learning_rate, main, make_optimizer, train, train_tokenizer
+from miniquant.models.train import RECIPES, Recipe, learning_rate, main, make_optimizer, train, train_tokenizer
 
 SMALL = MiniGPTConfig(vocab_size=16, context=8, d_model=16, n_layers=1, n_heads=2, d_mlp=32)
 
@@ -116,6 +117,40 @@ def test_three_steps_of_the_command_write_the_files_and_can_be_repeated(tmp_path
     assert (np.diff(hashes.astype(object)) > 0).all()  # sorted, each once
     long = {corpus.paragraph_hash(p) for d in short_text for p in corpus.paragraphs(d) if len(p) >= 40}
     assert set(hashes.tolist()) == long
+
+
+def test_two_steps_of_the_command_write_a_llama_s_folder_that_can_be_repeated(tmp_path, short_text, monkeypatch):
+    shape = minillama.SHAPE | {"vocab_size": 400, "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1}
+    monkeypatch.setattr(minillama, "SHAPE", shape)
+    for name in ("one", "two"):
+        main(["llama", "--steps", "2", "--batch", "1", "--warm-up", "1", "--out", str(tmp_path / name)])
+    files = {path.name: path.read_bytes() for path in sorted((tmp_path / "one").iterdir())}
+    assert list(files) == [
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer.model",
+        "tokenizer_config.json",
+    ]
+    again = {name: (tmp_path / "two" / name).read_bytes() for name in files}
+    assert {name for name in files if files[name] != again[name]} <= {"model.safetensors"}  # it holds the minutes
+    stored = []
+    for name in ("one", "two"):
+        with safe_open(tmp_path / name / "model.safetensors", framework="pt") as file:
+            stored.append({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+            made = json.loads(file.metadata()["made"])
+    assert all(torch.equal(w, stored[1][name]) and w.dtype == torch.float16 for name, w in stored[0].items())
+    assert made["recipe"] == {**vars(RECIPES["llama"]), "steps": 2, "batch": 1, "warm_up": 1}
+    assert made["training_text"] == corpus.text_hash(short_text)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "one")
+    assert {key: getattr(model.config, key) for key in shape} == shape
+    assert model.dtype == torch.float32
+
+
+def test_the_committed_minillama_was_made_by_the_defaults_of_the_command():
+    with safe_open(minillama.folder() / "model.safetensors", framework="pt") as file:
+        assert json.loads(file.metadata()["made"])["recipe"] == vars(RECIPES["llama"])
 
 
 def test_the_command_runs_as_a_module():

@@ -202,7 +202,7 @@ def token_bytes(tokenizer: Tokenizer) -> np.ndarray:
 def window_bytes(windows: np.ndarray, tokenizer: Tokenizer | None = None) -> np.ndarray:
     """How many bytes of text each predicted token stands for: (n, length + 1) int64   ->   (n, length) int64.
 
-    The space that SentencePiece puts before a text stands in no text, and counts nothing.
+    The space that SentencePiece puts before a text is not in the text, and counts nothing.
     """
     tokenizer = tokenizer or load_tokenizer()
     begin = tokenizer.token_to_id(SENTENCEPIECE_BEGIN)
