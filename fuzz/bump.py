@@ -52,7 +52,7 @@ def read_bump(path: str) -> None:
 
 
 def bump_seeds() -> list[Seed]:
-    """A llama with and without biases, in float32 and in blocks, and a gpt2."""
+    """A llama with and without biases, in float32 and in blocks; a gpt2, a qwen2; C-Kernel-Engine's layout."""
     small = dict(layers=1, vocab=3, embed=4, context=5, heads=2, head_dim=2, kv_heads=1, intermediate=3)
     wide = small | dict(embed=32, head_dim=16, intermediate=32, layers=2)
     rest = dict(epsilon=1e-5, rope_theta=1e4, tied=True)
@@ -60,6 +60,8 @@ def bump_seeds() -> list[Seed]:
         (BumpConfig("llama", **small, **rest), "F32"),
         (BumpConfig("llama", **wide, **(rest | {"tied": False, "attention_bias": True})), "Q4_0"),
         (BumpConfig("gpt2", **(wide | {"kv_heads": 2}), **rest), "Q8_0"),
+        (BumpConfig("qwen2", **(small | {"head_dim": 6}), **rest, attention_bias=True, rope_factors=True), "F32"),
+        (BumpConfig("llama", **small, **rest, layout="ckernel"), "F32"),
     ]
     return [_seed(_written(config, kind)) for config, kind in configs]
 
@@ -67,7 +69,8 @@ def bump_seeds() -> list[Seed]:
 def _written(config: BumpConfig, kind: str) -> bytes:
     keys = {"block_count": config.layers, "context_length": config.context, "embedding_length": config.embed}
     keys |= {"feed_forward_length": config.intermediate, "attention.head_count": config.heads}
-    if config.architecture == "llama":
+    if config.architecture != "gpt2":
+        keys |= {"attention.key_length": config.head_dim, "attention.value_length": config.head_dim}
         keys |= {"attention.head_count_kv": config.kv_heads, "attention.layer_norm_rms_epsilon": config.epsilon}
         keys |= {"rope.freq_base": config.rope_theta}
     else:
@@ -85,7 +88,7 @@ def _written(config: BumpConfig, kind: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "m.gguf", Path(folder) / "weights.bump"
         write_gguf(source, tensors, {"general.architecture": config.architecture, **metadata})
-        write_bump(source, target)
+        write_bump(source, target, config.layout)
         return target.read_bytes() + BETWEEN + target.with_name("config.json").read_bytes()
 
 

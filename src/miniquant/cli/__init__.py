@@ -220,6 +220,29 @@ def to_bump(file: Path, output: Path, layout: str) -> None:
         click.echo(f"these keys have no place in a bump file and stay in {file}: {visible(', '.join(stay))}")
 
 
+@main.command(name="run")
+@click.argument("file", type=FILE)
+@click.argument("prompt")
+@click.option("-n", "length", default=50, show_default=True, type=click.IntRange(0), help="How many tokens at most.")
+@click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="0: the most likely.")
+@click.option("--seed", default=0, show_default=True, help="Of what is drawn, with a temperature.")
+def run_bump(file: Path, prompt: str, length: int, temperature: float, seed: int) -> None:
+    """Let the model in the bump FILE go on with PROMPT, up to the end of its text."""
+    from ..runtime.speak import speak
+
+    begun = False
+    try:
+        for piece in speak(file, prompt, length, temperature, seed):
+            shown = "".join(
+                c if c in "\n\t" else visible(c) for c in piece
+            )  # a model may have learned to write anything
+            click.echo(shown if begun else prompt + shown, nl=False)
+            begun = True
+    finally:
+        if begun:
+            click.echo()
+
+
 @main.command()
 @click.argument("a", type=FILE)
 @click.argument("b", type=FILE)

@@ -48,7 +48,11 @@ def _folder() -> Path | None:
     if base is None:
         return None
     digest = hashlib.sha256()
-    for source in sorted([*Path(__file__).parent.glob("*.py"), *Path(codecs.__file__).parent.glob("*.py")]):
+    for source in (
+        Path(__file__),
+        Path(__file__).with_name("kernels.py"),
+        *sorted(Path(codecs.__file__).parent.glob("*.py")),
+    ):
         digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone
     folder = base / f"kernels-{digest.hexdigest()[:16]}"
     try:

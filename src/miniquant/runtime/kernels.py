@@ -63,7 +63,7 @@ def matmul(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
             if unpack is not None:
                 w = tile[: last - first]
                 unpack(blocks[first:last], w)
-            multiply(w.reshape(last - first, n), x, out, first)
+            multiply(_read_only(w.reshape(last - first, n)), x, out, first)
 
         return work
 
@@ -131,7 +131,16 @@ def _kernels_of(kind: BumpType) -> Kernels:
 
 def _blocks(raw: np.ndarray, kind: BumpType, found: Kernels, rows: int) -> np.ndarray:
     """The rows of a matrix as its kernels want them: (rows, blocks, bytes) uint8, or (rows, n) floats."""
-    return raw.view(found.view).reshape(rows, -1) if found.view else raw.reshape(rows, -1, kind.blocks.n_bytes)
+    return _read_only(
+        raw.view(found.view).reshape(rows, -1) if found.view else raw.reshape(rows, -1, kind.blocks.n_bytes)
+    )
+
+
+def _read_only(array: np.ndarray) -> np.ndarray:
+    """A view that nobody may write to: for numba, the same array with and without that are two types to compile."""
+    found = array.view()
+    found.flags.writeable = False
+    return found
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import os
 import re
@@ -14,13 +15,27 @@ from bump_models import TINY, write_llama
 
 import miniquant.formats.bump.read as module
 from miniquant.core.errors import FormatError
-from miniquant.formats.bump import BumpFile, open_bump, write_bump
+from miniquant.formats.bump import BumpFile, open_bump, write, write_bump
+from miniquant.formats.bump.config import addressed_path, is_addressed
+from miniquant.formats.bump.tokenizer import tokenizer_json
 from miniquant.formats.fields import fields
+from miniquant.formats.gguf.metadata import Typed, ValueType
 
 
 def convert(folder, **how):
     write_llama(folder / "m.gguf", TINY, **how)
     write_bump(folder / "m.gguf", folder / "weights.bump")
+
+
+def tokenizer(name):
+    """The metadata of a tokenizer of two tokens."""
+    model = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": "gpt-2", "tokenizer.ggml.tokens": ["a", name]}
+    return model | {"tokenizer.ggml.merges": []}
+
+
+def written(name):
+    """The same, as a writer wants it."""
+    return tokenizer(name) | {"tokenizer.ggml.merges": Typed([], ValueType.ARRAY, ValueType.STRING)}
 
 
 KILLED = """
@@ -56,9 +71,9 @@ for line in sys.stdin:
 def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path):
     """Before and after every system call that changes a name or flushes a file; and the next writer tidies up."""
     old, new = tmp_path / "old.gguf", tmp_path / "new.gguf"
-    write_llama(old, TINY)
-    write_llama(new, TINY, seed=1, more={"llama.context_length": 7})
-    folders = [(tmp_path / f"{there} {n}", there, n) for there in ("old", "none") for n in range(2, 60)]
+    write_llama(old, TINY, more=written("old"))
+    write_llama(new, TINY, seed=1, more={"llama.context_length": 7, **written("new")})
+    folders = [(tmp_path / f"{there} {n}", there, n) for there in ("old", "none") for n in range(2, 90)]
     lines = []
     for folder, there, n in folders:
         folder.mkdir()
@@ -73,6 +88,7 @@ def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path
         if there == "old" or path.exists():
             with open_bump(path) as file:
                 context = file.config.context
+                assert file.tokenizer() == tokenizer_json(tokenizer("old" if context == 5 else "new"))
             names = {field.name for field in fields(path)}
             assert "unread" not in names
             assert any(name.startswith("tensor 'token_embd'") for name in names)
@@ -80,10 +96,41 @@ def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path
             assert code == 9 or context == 7
         write_bump(new, path)
         with open_bump(path) as file:
-            assert file.config.context == 7
-        assert sorted(os.listdir(folder)) == ["config.json", "weights.bump"]
+            assert file.config.context == 7 and file.tokenizer() == tokenizer_json(tokenizer("new"))
+        assert sorted(os.listdir(folder)) == ["config.json", "tokenizer.json", "weights.bump"]
     assert {(code, context) for code, context, _ in seen} == {(9, 5), (9, 7), (0, 7)}
-    assert (0, 7, 2) in seen
+    assert (0, 7, 3) in seen
+
+
+def test_a_writer_that_fails_takes_nothing_from_the_model_that_is_there(tmp_path, monkeypatch):
+    """The old model's tokenizer stands under its addressed name alone, as a killed writer may leave it."""
+    convert(tmp_path, more=written("old"))
+    path, text = tmp_path / "weights.bump", tokenizer_json(tokenizer("old"))
+    (tmp_path / "tokenizer.json").rename(addressed_path(path, hashlib.sha256(text).digest(), "tokenizer.json"))
+    for name in ("old", "new"):
+        with monkeypatch.context() as patch:
+            patch.setattr(write, "config_text", lambda *_: 1 / 0)
+            with pytest.raises(ZeroDivisionError):
+                convert(tmp_path, more=written(name), seed=1)
+        with open_bump(path) as file:
+            assert file.tokenizer() == text
+        assert len(os.listdir(tmp_path)) == 4  # the GGUF file, too
+    convert(tmp_path, more=written("new"), seed=1)
+    assert sorted(os.listdir(tmp_path)) == ["config.json", "m.gguf", "tokenizer.json", "weights.bump"]
+
+
+def test_addressed_names_are_believed_only_with_what_they_stand_for(tmp_path):
+    right = hashlib.sha256(b"{}").hexdigest()[:16]
+    for name, text, expected in (
+        (f"tokenizer.{right}.json", "{}", True),
+        (f"tokenizer.{right}.json", "{ }", False),
+        (f"config.{right}.json", "{}", False),
+        (f"config.{right}.json", '{"bump": {"file": "x"}}', True),
+        (f"tokenizer.{right}0.json", "{}", False),
+        ("tokenizer.json", "{}", False),
+    ):
+        (tmp_path / name).write_text(text)
+        assert is_addressed(str(tmp_path / name)) is expected, (name, text)
 
 
 def test_a_config_that_a_killed_writer_left_days_ago_is_removed_and_another_file_is_not(tmp_path):
@@ -162,12 +209,12 @@ def test_a_reader_that_meets_a_replacement_opens_the_new_model(tmp_path, monkeyp
 
 def test_the_config_is_on_the_disk_before_the_weights_take_their_place(tmp_path, monkeypatch):
     convert(tmp_path)
-    write_llama(tmp_path / "new.gguf", TINY, seed=1)
+    write_llama(tmp_path / "new.gguf", TINY, seed=1, more=written("new"))
     order, fsync, replace, link = [], os.fsync, os.replace, os.link
     size = (tmp_path / "weights.bump").stat().st_size
 
     def named(path):  # a link to an existing file fails, and a rename follows
-        step = "to " + re.sub(r"config\.[0-9a-f]{16}", "config.CHECKSUM", os.path.basename(path))
+        step = "to " + re.sub(r"\.[0-9a-f]{16}", ".CHECKSUM", os.path.basename(path))
         if not step.endswith(".tmp") and order[-1:] != [step]:
             order.append(step)
 
@@ -181,7 +228,9 @@ def test_the_config_is_on_the_disk_before_the_weights_take_their_place(tmp_path,
     monkeypatch.setattr(os, "link", lambda a, b, **more: (named(b), link(a, b, **more)))
     write_bump(tmp_path / "new.gguf", tmp_path / "weights.bump")
     assert order == [
+        *("json", "to tokenizer.CHECKSUM.json", "folder"),
         *("json", "to config.CHECKSUM.json", "folder"),
         *("weights", "to weights.bump", "folder"),
         *("json", "to config.json", "folder"),
+        *("json", "to tokenizer.json", "folder"),
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +94,11 @@ class _Found:
     def list_of(self, name: str, kind: type) -> list[Any]:
         found = self.get(name, ())
         values = found.tolist() if isinstance(found, np.ndarray) else found
-        if not isinstance(values, list | tuple) or not all(isinstance(value, kind) for value in values):
+        if (
+            not isinstance(values, Sequence)
+            or isinstance(values, str)
+            or not all(isinstance(value, kind) for value in values)
+        ):
             raise MiniquantError(f"the key tokenizer.ggml.{name} is no list of {kind.__name__}")
         return list(values)
 
