@@ -42,7 +42,8 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
     for name in names:
         true = {number for number, table in tables.items() if table.get(name)}
         simple = name in of_lesson or name.endswith(OF_ONE) or name.startswith(named)
-        if true == chosen and (simple or (len(chosen) > 1 and not chance)):
+        enough = len(chosen) >= (FEWEST if name.endswith(ITEMS) else 2) and not chance
+        if true == chosen and (simple or enough):
             return name  # of a single call, too much is true by chance
     for name, true in of_lesson.items():
         if true == {call.number for call in among} - chosen:

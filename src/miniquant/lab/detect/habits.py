@@ -34,9 +34,10 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     floats = any(g.dtype.kind == "f" for g in mine)
     with np.errstate(all="ignore"):
         for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
-            if endless and not text.startswith("no value has"):
+            if endless and text.startswith("every"):
                 continue  # of values that are infinite or NaN, it is not so
-            if all(test(g) for g in mine) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
+            numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
+            if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
                 text = f"{text}, for every input tried"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
