@@ -20,6 +20,7 @@ BELOW = {  # room -> the rooms that it may import
     "evaluate": {"core", "quantization", "formats", "models", "runtime", "calibrate"},
     "inspect": {"core", "quantization", "formats", "models", "runtime", "calibrate", "evaluate"},
     "plots": {"core", "quantization", "formats", "models", "runtime", "calibrate", "evaluate", "inspect"},
+    "quark": {"core", "quantization", "formats", "models", "runtime", "calibrate"},
     "lab": {"core"},
     "cli": {
         *("core", "quantization", "formats", "models", "runtime", "calibrate", "evaluate", "inspect", "plots"),

@@ -40,7 +40,7 @@ from miniquant.evaluate.quality import Estimate, Quality, evaluate, evaluate_in_
 from miniquant.formats.gguf import read_gguf
 from miniquant.formats.gguf_lite.write import write_gguf_lite
 from miniquant.models import corpus
-from miniquant.models.bridge import ModelExporter
+from miniquant.quark import ModelExporter
 from miniquant.models.minigpt import MiniGPT
 from miniquant.models.pretrained import load_gguf_lite, load_pretrained
 from miniquant.models.quantizer import quantized_layers
@@ -116,7 +116,7 @@ def stored(model: MiniGPT, kind: str, folder: Path) -> tuple[MiniGPT, int | None
     if kind in PYTORCH_ONLY:
         return _in_groups_of_64(model, kind, folder)
     if quantized_layers(model):
-        path = ModelExporter(folder).export_gguf_model(model, ASSETS, "minigpt")
+        path = ModelExporter(export_dir=folder).export_gguf_model(model, ASSETS, "minigpt")
     else:
         path = folder / "minigpt.gguf"
         write_minigpt(path, model, corpus.load_tokenizer(), kind)

@@ -55,7 +55,7 @@ def test_a_gguf_file_holds_the_chosen_integers_as_the_official_package_decodes_t
     small, text, tmp_path, algorithm, rule
 ):
     model = ALGORITHMS[algorithm](small, text, rule)
-    path = ModelExporter(tmp_path).export_gguf_model(model, ASSETS, "minigpt")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, ASSETS, "minigpt")
     state = model.state_dict()
     layers = {gguf_name(f"{name}.weight"): name for name in quantized_layers(model)}
     assert len(layers) == 4
@@ -103,7 +103,7 @@ def test_a_rule_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weig
 
 def test_llamacpp_computes_with_what_gptq_has_chosen(small, text, tmp_path):
     model = gptq(small, text, "Q4_1")
-    path = ModelExporter(tmp_path).export_gguf_model(model, ASSETS, "minigpt", "F32")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, ASSETS, "minigpt", "F32")
     with LlamaCpp(path, context=32) as llama:
         found = torch.from_numpy(llama.logits(text[0]))
     expected = logits(model, text)[0]
@@ -114,7 +114,8 @@ def test_llamacpp_computes_with_what_gptq_has_chosen(small, text, tmp_path):
 def test_gptq_in_q4_1_takes_as_many_bytes_as_rounding_to_nearest(small, text, tmp_path):
     sizes = []
     for name, model in (("a", gptq(small, text, "Q4_1")), ("b", round_to_nearest(small, "Q4_1"))):
-        sizes.append(ModelExporter(tmp_path / name).export_gguf_model(model, ASSETS, "minigpt").stat().st_size)
+        exporter = ModelExporter(export_dir=tmp_path / name)
+        sizes.append(exporter.export_gguf_model(model, ASSETS, "minigpt").stat().st_size)
     write_minigpt(tmp_path / "c.gguf", small, load_tokenizer(), "Q4_1")
     assert {*sizes, (tmp_path / "c.gguf").stat().st_size} == {sizes[0]}
 

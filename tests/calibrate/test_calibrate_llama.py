@@ -297,7 +297,7 @@ def folder_and_model(request, tmp_path_factory):
 def test_a_gguf_file_holds_the_frozen_integers_bit_for_bit(folder_and_model, algorithm, tokens, tmp_path):
     folder, model = folder_and_model
     made = ALGORITHMS[algorithm](model, tokens)
-    path = ModelExporter(tmp_path).export_gguf_model(made, folder, "llama")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(made, folder, "llama")
     stored = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, 2)
     frozen = frozen_layers(made)

@@ -57,10 +57,11 @@ from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.huggingface.convert import convert_folder
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig
 from miniquant.models.pretrained import load_pretrained
-from miniquant.models.quantizer import ModelQuantizer
+from miniquant.models.quantizer import freeze, quantize_linear_layers
 from miniquant.models.to_gguf import write_minigpt
+from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES
-from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec
+from miniquant.quantization.spec import Dtype, QSchemeType, QuantizationSpec
 
 Maker = Callable[[Path], bytes]  # an empty folder -> the bytes of a file written into it
 FILES: dict[str, Maker] = {}
@@ -387,12 +388,11 @@ for name, (make, kind) in FOLDERS.items():
 
 def bridged(model: Callable[[], MiniGPT], rule: object, embedding: str | None, exclude: bool, folder: Path) -> bytes:
     """A quantized, frozen MiniGPT through the exporter."""
-    more = {"exclude": ("*.fc2",)} if exclude else {}
-    quantizer = ModelQuantizer(QuantizationConfig(rule, **more))  # type: ignore[arg-type]
-    frozen = quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model())))
+    config = Config(QuantizationConfig(rule), exclude=("*.fc2",) if exclude else ())  # type: ignore[arg-type]
+    frozen = freeze(quantize_linear_layers(copy.deepcopy(model()), config))
     assets = resources.files("miniquant").joinpath("assets")
     with resources.as_file(assets) as place:
-        path = ModelExporter(folder).export_gguf_model(frozen, place, "minigpt", embedding)
+        path = ModelExporter(export_dir=folder).export_gguf_model(frozen, place, "minigpt", embedding)
     return path.read_bytes()
 
 
@@ -400,7 +400,7 @@ RULES = {f"{spec.name}": spec for spec in GGUF_TYPES} | {n: GRID_RULES[n] for n 
 for name, rule in RULES.items():
     file(f"gguf through the bridge, {name}", bridged, small_model, rule, None, False)
     file(f"gguf of the trained model through the bridge, {name}", bridged, trained, rule, None, False)
-Q4_1 = QuantizationSpec(Dtype.uint4, symmetric=False, qscheme=QScheme.per_group, group_size=32)
+Q4_1 = QuantizationSpec(Dtype.uint4, symmetric=False, qscheme=QSchemeType.per_group, group_size=32)
 file("gguf through the bridge, an F32 embedding", bridged, small_model, Q4_1, "F32", False)
 file("gguf through the bridge, one layer left out", bridged, small_model, Q4_1, None, True)
 

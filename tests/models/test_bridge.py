@@ -6,7 +6,6 @@ import copy
 import shutil
 from fractions import Fraction
 from importlib import resources
-from pathlib import Path
 
 import gguf
 import numpy as np
@@ -19,12 +18,22 @@ from miniquant.core.errors import QuantizationError, SchemeError
 from miniquant.evaluate.quality import evaluate, evaluate_in_llamacpp
 from miniquant.formats.gguf import GGMLType, decode
 from miniquant.models import corpus
-from miniquant.models.bridge import GGUF_TYPES, STORED, ModelExporter, encode_quantized, gguf_type, gguf_types_table
-from miniquant.models.quantizer import ModelQuantizer, quantized_layers
+from miniquant.models.bridge import (
+    GGUF_TYPES,
+    STORED,
+    ExporterConfig,
+    JsonExporterConfig,
+    ModelExporter,
+    encode_quantized,
+    gguf_type,
+    gguf_types_table,
+)
+from miniquant.models.quantizer import freeze, quantize_linear_layers, quantized_layers
 from miniquant.models.to_gguf import gguf_name
+from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES, Grid, QuantizedMatrix, dequantize
-from miniquant.quantization.observers import MSE, MinMax
-from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, RoundMethod, ScaleType
+from miniquant.quantization.observers import MSE
+from miniquant.quantization.spec import Dtype, QSchemeType, QuantizationSpec, RoundType, ScaleType
 
 f32 = np.float32
 SPECS = {f"{spec.dtype.name} as {kind.name}": spec for spec, kind in GGUF_TYPES.items()}
@@ -44,8 +53,9 @@ def model_dir(tmp_path_factory):
 
 
 def frozen(model, rule, **others):
-    quantizer = ModelQuantizer(QuantizationConfig(rule, **others))
-    return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
+    layers, exclude = others.pop("layers", {}), others.pop("exclude", ())
+    config = Config(QuantizationConfig(rule, **others), layers, exclude)
+    return freeze(quantize_linear_layers(copy.deepcopy(model), config))
 
 
 def official(path):
@@ -63,7 +73,7 @@ def official(path):
 def test_rounding_and_observer_leave_no_trace_in_a_block_and_do_not_count(spec):
     from dataclasses import replace
 
-    other = replace(spec, round_method=RoundMethod.half_away, observer=MSE(), ch_axis=0)
+    other = replace(spec, round_method=RoundType.half_away, observer=MSE(), ch_axis=0)
     assert gguf_type(other) == gguf_type(spec) == GGUF_TYPES[spec]
 
 
@@ -84,7 +94,7 @@ def test_the_types_of_ggml_s_own_rules_are_themselves_and_other_targets_have_non
         ({"dtype": Dtype.uint8}, "Q8_0 needs symmetric=True (found False); Q4_1 needs dtype=uint4 (found uint8)"),
         ({"dtype": Dtype.int3, "symmetric": True}, "Q8_0 needs dtype=int8 (found int3); Q4_0 needs dtype=int4 (found"),
         (
-            {"qscheme": QScheme.per_channel, "group_size": None},
+            {"qscheme": QSchemeType.per_channel, "group_size": None},
             "Q4_1 needs qscheme=per_group (found per_channel), group_size=32 (found None)",
         ),
     ],
@@ -166,7 +176,7 @@ def test_the_file_holds_the_frozen_weights_to_the_bit_as_the_official_package_re
     rule, trained, model_dir, tmp_path
 ):
     model = frozen(trained, rule)
-    path = ModelExporter(tmp_path / "out").export_gguf_model(model, model_dir, "minigpt", embedding="F32")
+    path = ModelExporter(export_dir=tmp_path / "out").export_gguf_model(model, model_dir, "minigpt", embedding="F32")
     assert path == tmp_path / "out" / "minigpt.gguf"
     found = official(path)
     state = model.state_dict()
@@ -184,14 +194,14 @@ def test_llama_cpp_runs_the_file_with_the_frozen_model_s_quality(rule, trained, 
     """It computes in its own way (inputs in 8 bits, keys and values in 16): the tokens' distributions hardly move."""
     model = frozen(trained, rule)
     windows = corpus.held_out_windows(limit=4)
-    path = ModelExporter(tmp_path).export_gguf_model(model, model_dir, "gpt2", embedding="F32")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, model_dir, "gpt2", embedding="F32")
     here, there = evaluate(model, windows, model), evaluate_in_llamacpp(path, windows, model)
     assert abs(here.nll.mean() - there.nll.mean()) < 5e-3
     assert there.kl.mean() < 1e-3
 
 
 def test_by_default_the_embedding_of_a_4_bit_model_is_q8_0(trained, model_dir, tmp_path):
-    path = ModelExporter(tmp_path).export_gguf_model(frozen(trained, Q4_1), model_dir, "minigpt")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(frozen(trained, Q4_1), model_dir, "minigpt")
     reader = gguf.GGUFReader(path)
     assert {t.name: t.tensor_type.name for t in reader.tensors}["token_embd.weight"] == "Q8_0"
     assert reader.get_field("general.file_type").contents() == int(gguf.LlamaFileType.MOSTLY_Q4_1)
@@ -201,8 +211,10 @@ def test_by_default_the_embedding_of_a_4_bit_model_is_q8_0(trained, model_dir, t
 def test_layers_with_rules_of_their_own_have_types_of_their_own_and_excluded_ones_stay_f32(
     trained, model_dir, tmp_path
 ):
-    model = frozen(trained, Q4_1, exclude=["layers.0.mlp.fc2"], layers={"*.attn.qkv": GRID_RULES["Q8_0"]})
-    found = official(ModelExporter(tmp_path).export_gguf_model(model, model_dir, "minigpt"))
+    model = frozen(
+        trained, Q4_1, exclude=["layers.0.mlp.fc2"], layers={"*.attn.qkv": QuantizationConfig(GRID_RULES["Q8_0"])}
+    )
+    found = official(ModelExporter(export_dir=tmp_path).export_gguf_model(model, model_dir, "minigpt"))
     kinds = {name: kind for name, (kind, _) in found.items()}
     assert kinds["blk.0.ffn_down.weight"] == "F32"
     assert kinds["blk.3.attn_qkv.weight"] == "Q8_0"
@@ -210,12 +222,11 @@ def test_layers_with_rules_of_their_own_have_types_of_their_own_and_excluded_one
 
 
 def test_a_model_that_is_not_frozen_is_refused_before_anything_is_written(trained, model_dir, tmp_path):
-    quantizer = ModelQuantizer(QuantizationConfig(Q4_1))
-    model = quantizer.quantize_model(copy.deepcopy(trained))
+    model = quantize_linear_layers(copy.deepcopy(trained), Config(QuantizationConfig(Q4_1)))
     with pytest.raises(SchemeError, match=r"'layers\.0\.attn\.qkv' still rounds .* freeze it first"):
-        ModelExporter(tmp_path / "out").export_gguf_model(model, model_dir, "minigpt")
+        ModelExporter(export_dir=tmp_path / "out").export_gguf_model(model, model_dir, "minigpt")
     with pytest.raises(SchemeError, match="nothing in this model is quantized"):
-        ModelExporter(tmp_path / "out").export_gguf_model(trained, model_dir, "minigpt")
+        ModelExporter(export_dir=tmp_path / "out").export_gguf_model(trained, model_dir, "minigpt")
     assert not (tmp_path / "out").exists()
 
 
@@ -223,19 +234,27 @@ def test_a_model_that_is_not_frozen_is_refused_before_anything_is_written(traine
     ("rule", "others", "message"),
     [
         (QuantizationSpec(Dtype.int3), {}, r"'layers\.0\.attn\.qkv': no GGUF type holds int3 .* Nearest first: Q8_0"),
-        (Q4_1, {"input": QuantizationSpec(Dtype.int8, is_dynamic=True)}, "a GGUF file holds weights only"),
+        (Q4_1, {"input_tensors": QuantizationSpec(Dtype.int8, is_dynamic=True)}, "a GGUF file holds weights only"),
+        (Q4_1, {"output_tensors": QuantizationSpec(Dtype.int8, is_dynamic=True)}, "a GGUF file holds weights only"),
     ],
 )
 def test_what_a_file_cannot_hold_is_refused_before_anything_is_written(
     rule, others, message, trained, model_dir, tmp_path
 ):
     with pytest.raises(SchemeError, match=message):
-        ModelExporter(tmp_path / "out").export_gguf_model(frozen(trained, rule, **others), model_dir, "minigpt")
+        exporter = ModelExporter(export_dir=tmp_path / "out")
+        exporter.export_gguf_model(frozen(trained, rule, **others), model_dir, "minigpt")
     assert not (tmp_path / "out").exists()
 
 
+def test_a_folder_in_the_place_of_the_configuration_is_refused(tmp_path):
+    with pytest.raises(SchemeError, match=r"config='out' is no ExporterConfig; a folder is export_dir='out'"):
+        ModelExporter("out")
+    assert ModelExporter(export_dir=tmp_path).config == ExporterConfig(JsonExporterConfig())
+
+
 def test_an_unknown_model_and_a_folder_without_its_tokenizer_are_refused(trained, model_dir, tmp_path):
-    model, exporter = frozen(trained, Q4_1), ModelExporter(tmp_path / "out")
+    model, exporter = frozen(trained, Q4_1), ModelExporter(export_dir=tmp_path / "out")
     with pytest.raises(SchemeError, match="no rule for MiniGPT as 'mamba'; there are MiniGPT as 'minigpt', "):
         exporter.export_gguf_model(model, model_dir, "mamba")
     with pytest.raises(SchemeError, match="no rule for Linear as 'gpt2'"):
@@ -246,38 +265,6 @@ def test_an_unknown_model_and_a_folder_without_its_tokenizer_are_refused(trained
     with pytest.raises(SchemeError, match="is no tokenizer"):
         exporter.export_gguf_model(model, tmp_path, "minigpt")
     assert not (tmp_path / "out").exists()
-
-
-# ---- the document's own example --------------------------------------------------------------------------------------
-
-
-def test_the_document_s_sample_code_corrected_runs(model_dir, tmp_path):
-    """With the observer that it imports, float16 scales (a block has no others), and the frozen model exported."""
-    from miniquant.models.pretrained import load_pretrained
-
-    model = load_pretrained()
-    spec = QuantizationSpec(
-        dtype=Dtype.uint4,
-        observer=MinMax(),
-        symmetric=False,
-        scale_type=ScaleType.float16,
-        round_method=RoundMethod.half_even,
-        qscheme=QScheme.per_group,
-        ch_axis=0,
-        is_dynamic=False,
-        group_size=32,
-    )
-    quantizer = ModelQuantizer(QuantizationConfig(weight=spec))
-    calibration = [torch.tensor([corpus.load_tokenizer().encode("Hello, how are you?").ids])]
-    quant_model = quantizer.quantize_model(model, calibration)
-    freezed_quantized_model = quantizer.freeze(quant_model)
-    path = ModelExporter(export_dir=tmp_path).export_gguf_model(freezed_quantized_model, model_dir, "minigpt")
-    from miniquant.evaluate.llamacpp import LlamaCpp
-
-    with LlamaCpp(path, context=64) as llama:
-        tokens = llama.tokenize("The list of")
-        assert np.isfinite(llama.logits(tokens)).all()
-    assert Path(path).stat().st_size < 4e6
 
 
 # ---- the bridge itself, in exact fractions ---------------------------------------------------------------------------

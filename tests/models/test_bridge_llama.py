@@ -12,9 +12,9 @@ from hf_models import TEXTS, by_hand, checkpoint, edit, logits, make_tokenizer, 
 from miniquant.core.errors import FormatError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.models.bridge import GGUF_TYPES, ModelExporter
-from miniquant.models.quantizer import ModelQuantizer
+from miniquant.models.quantizer import freeze, quantize_linear_layers
+from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES
-from miniquant.quantization.spec import QuantizationConfig
 
 SPECS = {f"{spec.dtype.name} as {kind.name}": spec for spec, kind in GGUF_TYPES.items()}
 RULES = SPECS | {name: GRID_RULES[name] for name in ("Q8_0", "Q4_0", "Q4_1")}
@@ -23,15 +23,14 @@ IDS = make_tokenizer().encode(TEXTS[2] + TEXTS[0]).ids
 
 
 def frozen(model, rule, exclude=("lm_head",)):
-    quantizer = ModelQuantizer(QuantizationConfig(rule, exclude=exclude))
-    return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
+    return freeze(quantize_linear_layers(copy.deepcopy(model), Config(QuantizationConfig(rule), exclude=exclude)))
 
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 def test_the_file_holds_the_frozen_weights_to_the_bit_with_rows_in_llama_cpp_s_order(case, rule, tmp_path):
     model = frozen(save_llama(tmp_path / "folder", **CASES[case]), rule)
-    path = ModelExporter(tmp_path).export_gguf_model(model, tmp_path / "folder", "llama", embedding="F32")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama", embedding="F32")
     assert path.name == "llama.gguf"
     official, weights = official_names(model.config), checkpoint(model)
     found = {tensor.name: tensor for tensor in gguf.GGUFReader(path).tensors}
@@ -48,8 +47,8 @@ def test_the_file_holds_the_frozen_weights_to_the_bit_with_rows_in_llama_cpp_s_o
 
 def test_a_head_that_is_not_tied_may_be_quantized_like_a_layer(tmp_path):
     model = frozen(save_llama(tmp_path / "folder"), GRID_RULES["Q4_1"], exclude=())
-    found = gguf.GGUFReader(ModelExporter(tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")).tensors
-    kinds = {tensor.name: tensor.tensor_type.name for tensor in found}
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")
+    kinds = {tensor.name: tensor.tensor_type.name for tensor in gguf.GGUFReader(path).tensors}
     assert (kinds["output.weight"], kinds["token_embd.weight"]) == ("Q4_1", "Q8_0")
 
 
@@ -70,11 +69,13 @@ def test_the_folder_of_another_model_is_refused_before_anything_is_written(chang
     model = frozen(save_llama(tmp_path / "folder"), GRID_RULES["Q4_1"])
     edit(tmp_path / "folder" / "config.json", **changes)
     with pytest.raises(FormatError, match=message):
-        ModelExporter(tmp_path / "out").export_gguf_model(model, tmp_path / "folder", "llama")
+        ModelExporter(export_dir=tmp_path / "out").export_gguf_model(model, tmp_path / "folder", "llama")
     assert not (tmp_path / "out").exists()
 
 
 def test_a_gpt2_of_transformers_has_no_linear_layers_inside_and_says_so(tmp_path):
     model = save_gpt2(tmp_path / "folder", tie_word_embeddings=False)
     with pytest.raises(SchemeError, match="no rule for GPT2LMHeadModel as 'gpt2'"):
-        ModelExporter(tmp_path).export_gguf_model(frozen(model, GRID_RULES["Q4_1"], ()), tmp_path / "folder", "gpt2")
+        ModelExporter(export_dir=tmp_path).export_gguf_model(
+            frozen(model, GRID_RULES["Q4_1"], ()), tmp_path / "folder", "gpt2"
+        )

@@ -24,11 +24,11 @@ from miniquant.models.corpus import load_tokenizer
 from miniquant.models.export import Exporter, ExportFormat, ModelWeights
 from miniquant.models.load import weights_of
 from miniquant.models.minigpt import MiniGPTConfig, random_model
-from miniquant.models.quantizer import ModelQuantizer, quantized_layers
+from miniquant.models.quantizer import freeze, quantize_linear_layers, quantized_layers
 from miniquant.models.to_gguf import gguf_name, write_minigpt
 from miniquant.models.to_gguf_lite import to_gguf_lite
+from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES
-from miniquant.quantization.spec import QuantizationConfig
 
 ASSETS = resources.files("miniquant").joinpath("assets")
 DTYPES = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -38,7 +38,7 @@ CONFIG = MiniGPTConfig(vocab_size=1024, context=32, d_model=64, n_layers=2, n_he
 
 def quantized(dtype, rule):
     model = random_model(3, CONFIG).to(dtype)
-    return ModelQuantizer(QuantizationConfig(GRID_RULES[rule])).quantize_model(model)
+    return quantize_linear_layers(model, Config(QuantizationConfig(GRID_RULES[rule])))
 
 
 def by_official(path):
@@ -63,7 +63,7 @@ def by_json(path):
 
 
 def bridged(model, folder):
-    return ModelExporter(folder).export_gguf_model(model, ASSETS, "minigpt", embedding="F32")
+    return ModelExporter(export_dir=folder).export_gguf_model(model, ASSETS, "minigpt", embedding="F32")
 
 
 def to_bump(model, folder):
@@ -105,7 +105,7 @@ CASES = [pytest.param(way, rule, id=f"{way}, {rule}") for way, (*_, rules) in WA
 @every_dtype
 @pytest.mark.parametrize(("way", "rule"), CASES)
 def test_every_format_holds_the_weights_that_the_frozen_model_computes_with(way, rule, dtype, tmp_path):
-    model = ModelQuantizer.freeze(quantized(dtype, rule))
+    model = freeze(quantized(dtype, rule))
     write, read, _ = WAYS[way]
     found = read(write(model, tmp_path))
     for name, w in model.state_dict().items():
@@ -125,9 +125,8 @@ def test_every_format_that_is_exported_is_tried():
 @pytest.mark.parametrize("rule", BLOCKS)
 def test_a_llama_of_any_dtype_is_written_as_it_was_frozen(rule, dtype, tmp_path):
     model = save_llama(tmp_path / "folder").to(dtype)
-    quantizer = ModelQuantizer(QuantizationConfig(GRID_RULES[rule], exclude=["lm_head"]))
-    model = quantizer.freeze(quantizer.quantize_model(model))
-    path = ModelExporter(tmp_path).export_gguf_model(model, tmp_path / "folder", "llama", embedding="F32")
+    model = freeze(quantize_linear_layers(model, Config(QuantizationConfig(GRID_RULES[rule]), exclude=["lm_head"])))
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama", embedding="F32")
     found, name_of = by_official(path), official_names(model.config)
     for name, w in checkpoint(model.float()).items():  # float() widens what is not frozen, and changes no number
         assert np.array_equal(found[name_of(name)], by_hand(name, w, model.config)), name
@@ -142,5 +141,5 @@ def test_a_model_that_is_not_frozen_or_was_cast_since_is_refused_before_anything
         write(model, tmp_path)
     if rules in (BLOCKS, LITE):  # where integers are written; elsewhere it is the cast weights themselves
         with pytest.raises(SchemeError, match="other weights than when it was frozen"):
-            write(ModelQuantizer.freeze(model).to(torch.bfloat16), tmp_path)
+            write(freeze(model).to(torch.bfloat16), tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,8 +1,9 @@
-"""The model quantizer: replaced in place, rounded as its specification says, frozen in a copy."""
+"""Quantized layers: replaced in place, rounded as their specification says, frozen in place."""
 
 from __future__ import annotations
 
 import copy
+import functools
 
 import numpy as np
 import pytest
@@ -11,18 +12,22 @@ from torch import nn
 
 from miniquant.core.errors import MiniquantError, QuantizationError, SchemeError
 from miniquant.models.minigpt import random_model
-from miniquant.models.quantizer import ModelQuantizer, QuantizedLinear, frozen_layers, quantized_layers
+from miniquant.models.quantizer import QuantizedLinear, freeze, frozen_layers, quantize_linear_layers, quantized_layers
+from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES, QuantizedMatrix, dequantize
 from miniquant.quantization.observers import Percentile
-from miniquant.quantization.spec import Dtype, QScheme, QuantizationConfig, QuantizationSpec, ScaleType
+from miniquant.quantization.spec import Dtype, QSchemeType, QuantizationSpec, ScaleType
 
 INT8 = QuantizationSpec(Dtype.int8)
-UINT4 = QuantizationSpec(Dtype.uint4, False, qscheme=QScheme.per_group, group_size=32)
+UINT4 = QuantizationSpec(Dtype.uint4, False, qscheme=QSchemeType.per_group, group_size=32)
 TOKENS = torch.arange(32)[None]
 
 
-def quantizer(weight=UINT4, **others):
-    return ModelQuantizer(QuantizationConfig(weight, **others))
+def quantize(model, weight=UINT4, calibration=None, input=None, output=None, layers=(), exclude=()):
+    layers = {name: QuantizationConfig(rule) for name, rule in dict(layers).items()}
+    return quantize_linear_layers(
+        model, Config(QuantizationConfig(weight, input, output), layers, exclude), calibration
+    )
 
 
 @pytest.fixture
@@ -42,33 +47,33 @@ def fake(model, spec):
 
 
 @pytest.mark.parametrize("dtype", Dtype, ids=lambda dtype: dtype.name)
-@pytest.mark.parametrize("scheme", QScheme, ids=lambda scheme: scheme.name)
+@pytest.mark.parametrize("scheme", QSchemeType, ids=lambda scheme: scheme.name)
 @torch.no_grad()
 def test_the_forward_pass_computes_with_rounded_weights_before_and_after_freezing(model, dtype, scheme):
-    spec = QuantizationSpec(dtype, qscheme=scheme, group_size=32 if scheme == QScheme.per_group else None)
+    spec = QuantizationSpec(dtype, qscheme=scheme, group_size=32 if scheme == QSchemeType.per_group else None)
     expected = fake(model, spec)(TOKENS)
     assert not torch.equal(expected, model(TOKENS))
-    quantized = quantizer(spec).quantize_model(model)
+    quantized = quantize(model, spec)
     assert quantized is model
     assert torch.equal(quantized(TOKENS), expected)
-    assert torch.equal(ModelQuantizer.freeze(quantized)(TOKENS), expected)
+    assert torch.equal(freeze(quantized)(TOKENS), expected)
 
 
 def test_names_shapes_and_values_of_the_state_dict_stay_until_freezing(model):
     before = {name: w.clone() for name, w in model.state_dict().items()}
-    quantizer().quantize_model(model)
+    quantize(model)
     after = model.state_dict()
     assert list(after) == list(before)
     assert all(torch.equal(after[name], w) for name, w in before.items())
 
 
-def test_freezing_makes_a_copy_with_integers_and_leaves_the_model_alone(model):
-    float_weight = model.layers[0].mlp.fc1.weight.clone()
-    quantizer().quantize_model(model)
-    frozen = ModelQuantizer.freeze(model)
-    assert torch.equal(model.layers[0].mlp.fc1.weight, float_weight)
+def test_freezing_leaves_integers_and_what_they_stand_for_in_the_model_itself(model):
+    names = list(model.state_dict())
+    quantize(model).train()
     assert all(layer.frozen is None for layer in quantized_layers(model).values())
-    assert list(frozen.state_dict()) == list(model.state_dict())
+    frozen = freeze(model)
+    assert frozen is model and not model.training
+    assert list(frozen.state_dict()) == names
     for layer in quantized_layers(frozen).values():
         q, grid = layer.frozen
         assert q.min() >= 0 and q.max() <= 15
@@ -79,24 +84,22 @@ def test_freezing_makes_a_copy_with_integers_and_leaves_the_model_alone(model):
 
 
 def test_freezing_twice_changes_nothing(model):
-    once = ModelQuantizer.freeze(quantizer().quantize_model(model))
-    twice = ModelQuantizer.freeze(once)
+    once = copy.deepcopy(freeze(quantize(model)))
+    twice = freeze(model)
     assert all(torch.equal(w, twice.state_dict()[name]) for name, w in once.state_dict().items())
     assert all(np.array_equal(a.frozen.q, b.frozen.q) for a, b in zip(
         quantized_layers(once).values(), quantized_layers(twice).values(), strict=True))  # fmt: skip
 
 
 def test_a_minigpt_has_sixteen_quantized_layers_and_a_float_embedding(trained):
-    frozen = ModelQuantizer.freeze(quantizer().quantize_model(copy.deepcopy(trained)))
+    frozen = freeze(quantize(copy.deepcopy(trained)))
     assert len(quantized_layers(frozen)) == 16
     changed = {name for name, w in frozen.state_dict().items() if not torch.equal(w, trained.state_dict()[name])}
     assert changed == {f"{name}.weight" for name in quantized_layers(frozen)}
 
 
 def test_excluded_layers_stay_and_others_may_have_a_rule_of_their_own(model):
-    quantizer(exclude=["*.fc2"], layers={"layers.1.*": INT8, "layers.0.attn.proj": GRID_RULES["Q4_0"]}).quantize_model(
-        model
-    )
+    quantize(model, exclude=["*.fc2"], layers={"layers.1.*": INT8, "layers.0.attn.proj": GRID_RULES["Q4_0"]})
     layers = quantized_layers(model)
     assert {name: layer.rule.name.split()[0] for name, layer in layers.items()} == {
         "layers.0.attn.qkv": "uint4", "layers.0.attn.proj": "Q4_0", "layers.0.mlp.fc1": "uint4",
@@ -111,8 +114,8 @@ def test_rounded_weights_are_float32_in_a_model_of_any_dtype_and_outputs_keep_th
     torch.manual_seed(0)
     model, x = nn.Sequential(nn.Linear(64, 4)).to(dtype), torch.randn(5, 64).to(dtype)
     bias = model[0].bias.clone()
-    quantized = quantizer().quantize_model(model)
-    layer = (frozen := ModelQuantizer.freeze(quantized))[0]
+    quantized = quantize(model)
+    layer = (frozen := freeze(quantized))[0]
     assert layer.weight.dtype == torch.float32
     assert np.array_equal(layer.weight.numpy(), dequantize(*layer.frozen))
     wide = torch.float64 if dtype == torch.float64 else torch.float32
@@ -126,8 +129,8 @@ def test_rounded_weights_are_float32_in_a_model_of_any_dtype_and_outputs_keep_th
 
 
 def test_a_frozen_layer_that_was_cast_or_changed_is_refused_and_one_that_thawed_is_too(model):
-    thawed = quantizer().quantize_model(model)
-    frozen = ModelQuantizer.freeze(thawed)
+    thawed = quantize(model)
+    frozen = freeze(copy.deepcopy(thawed))
     assert {n: (q.shape, grid) for n, (q, grid) in frozen_layers(frozen).items()} == {
         n: (layer.frozen.q.shape, layer.frozen.grid) for n, layer in quantized_layers(frozen).items()
     }
@@ -150,8 +153,8 @@ def test_dynamic_inputs_are_rounded_anew_in_every_call_like_llama_cpp_s_q8_1():
     """By hand: each group of 32 inputs has its own scale, max / 127.5 in float16."""
     model = nn.Sequential(nn.Linear(64, 3, bias=False))
     w = model[0].weight.detach().clone()
-    by_32 = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_group, group_size=32, is_dynamic=True)
-    quantizer(GRID_RULES["Q8_0"], input=by_32).quantize_model(model)
+    by_32 = QuantizationSpec(Dtype.int8, qscheme=QSchemeType.per_group, group_size=32, is_dynamic=True)
+    quantize(model, GRID_RULES["Q8_0"], input=by_32)
     rounded = model[0].weight.numpy()
     rounded = dequantize(model[0].integers(), model[0].grid)
     for spread in (1, 100):
@@ -168,26 +171,46 @@ def test_dynamic_inputs_are_rounded_anew_in_every_call_like_llama_cpp_s_q8_1():
 def test_static_inputs_keep_the_range_of_the_calibration_and_clip_what_lies_beyond():
     model = nn.Sequential(nn.Linear(2, 1, bias=False))
     model[0].weight.data = torch.tensor([[127.0, 127.0]])
-    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor, scale_type=ScaleType.float32)
-    quantizer(GRID_RULES["int8"], input=spec).quantize_model(
-        model, [torch.tensor([[0.5, -1.0]]), torch.tensor([[127.5, 0]])]
+    spec = QuantizationSpec(Dtype.int8, qscheme=QSchemeType.per_tensor, scale_type=ScaleType.float32)
+    quantize(
+        model, GRID_RULES["int8"], input=spec, calibration=[torch.tensor([[0.5, -1.0]]), torch.tensor([[127.5, 0]])]
     )
     assert model[0].input_affine.scale.tolist() == [[1.0]]
     assert model(torch.tensor([[3.4, 0.0], [1e6, 0.0], [-1e6, 2.6]])).tolist() == [[3 * 127], [127 * 127], [-125 * 127]]
 
 
+@torch.no_grad()
+def test_outputs_are_rounded_to_a_range_of_their_own():
+    """Static: the range is that of the outputs on the calibration. Dynamic: that of each call."""
+    made = {}
+    for dynamic in (False, True):
+        model = nn.Sequential(nn.Linear(2, 2, bias=False))
+        model[0].weight.data = torch.tensor([[127.0, 0.0], [0.0, 127.0]])
+        spec = QuantizationSpec(
+            Dtype.int8, qscheme=QSchemeType.per_tensor, scale_type=ScaleType.float32, is_dynamic=dynamic
+        )
+        quantize(model, GRID_RULES["int8"], output=spec, calibration=[torch.tensor([[1.0, 255 / 254]])])
+        made[dynamic] = model
+    assert made[False][0].output_affine.scale.tolist() == [[1.0]] and made[False][0].input_affine is None
+    x = torch.tensor([[0.004, 2.0]])  # 0.508 and 254
+    assert made[False](x).tolist() == [[1.0, 127.0]]
+    scale = 2 * 254 / 255
+    assert made[True](x).tolist() == [[0.0, pytest.approx(127 * scale)]]
+    assert made[True][0].output_affine is None
+
+
 def test_the_observer_of_inputs_decides_their_range():
     model = nn.Sequential(nn.Linear(1, 1))
-    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor, observer=Percentile(90))
-    quantizer(INT8, input=spec).quantize_model(model, [torch.arange(-100.0, 101.0)[:, None]])
+    spec = QuantizationSpec(Dtype.int8, qscheme=QSchemeType.per_tensor, observer_cls=functools.partial(Percentile, 90))
+    quantize(model, INT8, input=spec, calibration=[torch.arange(-100.0, 101.0)[:, None]])
     assert model[0].input_affine.scale[0, 0] == pytest.approx(80 / 127.5, rel=1e-3)
 
 
 @pytest.mark.parametrize(("calibration", "message"), [(None, "need calibration"), ([], "calibration reached")])
 def test_static_inputs_need_calibration_and_without_it_the_model_stays_as_it_was(model, calibration, message):
-    spec = QuantizationSpec(Dtype.int8, qscheme=QScheme.per_tensor)
+    spec = QuantizationSpec(Dtype.int8, qscheme=QSchemeType.per_tensor)
     with pytest.raises(MiniquantError, match=message):
-        quantizer(input=spec).quantize_model(model, calibration)
+        quantize(model, input=spec, calibration=calibration)
     assert not quantized_layers(model)
     assert not any(module._forward_pre_hooks for module in model.modules())
 
@@ -196,19 +219,19 @@ def test_static_inputs_need_calibration_and_without_it_the_model_stays_as_it_was
 
 
 def test_a_model_that_is_quantized_already_or_has_nothing_to_quantize_is_refused(model):
-    quantizer().quantize_model(model)
+    quantize(model)
     with pytest.raises(SchemeError, match="quantized already"):
-        quantizer().quantize_model(model)
+        quantize(model)
     with pytest.raises(SchemeError, match=r"Sequential has no nn\.Linear inside"):
-        quantizer().quantize_model(nn.Sequential(nn.ReLU()))
+        quantize(nn.Sequential(nn.ReLU()))
     with pytest.raises(SchemeError, match="nothing to freeze; call quantize_model"):
-        ModelQuantizer.freeze(random_model())
+        freeze(random_model())
 
 
 def test_a_layer_that_does_not_fit_is_named_and_the_model_stays_as_it_was():
     model = nn.Sequential(nn.Linear(32, 33), nn.Linear(33, 2))
     with pytest.raises(QuantizationError, match="layer '1': rows of 33 weights do not divide into groups of 32"):
-        quantizer().quantize_model(model)
+        quantize(model)
     assert not quantized_layers(model)
 
 
@@ -220,8 +243,8 @@ def test_weights_that_another_module_uses_too_are_refused_until_excluded():
             self.head.weight = self.emb.weight
 
     with pytest.raises(SchemeError, match=r"the weights of 'head' are those of 'emb' too.*exclude it"):
-        quantizer().quantize_model(Tied())
-    assert list(quantized_layers(quantizer(exclude=["head"]).quantize_model(Tied()))) == ["fc"]
+        quantize(Tied())
+    assert list(quantized_layers(quantize(Tied(), exclude=["head"]))) == ["fc"]
 
 
 def test_a_layer_says_what_it_is():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from miniquant.core.errors import SchemeError
 from miniquant.quantization.observers import MSE, MinMax, Percentile, Range
-from miniquant.quantization.spec import Dtype, QScheme, QuantizationSpec, ScaleType
+from miniquant.quantization.spec import Dtype, QSchemeType, QuantizationSpec, ScaleType
 
 f32 = np.float32
 
@@ -49,8 +51,8 @@ def test_the_least_squared_error_by_hand():
     1: the ones are exact, the 3 goes to 1: error 4.
     """
     x = f32([[1.0] * 15 + [3.0]])
-    spec = QuantizationSpec(Dtype.int2, scale_type=ScaleType.float32, observer=MSE(steps=2, smallest=0.5))
-    low, high = spec.observer.range(x, spec._fake_quantize)
+    spec = QuantizationSpec(Dtype.int2, scale_type=ScaleType.float32, observer_cls=partial(MSE, steps=2, smallest=0.5))
+    low, high = spec.observer_cls().range(x, spec._fake_quantize)
     assert (low.tolist(), high.tolist()) == ([0], [1.5])
     errors = [float(((spec._fake_quantize(x, Range(f32([0]), f32([top]))) - x) ** 2).sum()) for top in (3, 1.5)]
     assert errors == [16, 4]
@@ -73,7 +75,9 @@ def test_the_least_squared_error_is_at_most_that_of_the_whole_range_in_every_gro
     w = np.random.default_rng(0).standard_t(3, (20, 64)).astype(f32)
 
     def errors(seen):
-        spec = QuantizationSpec(Dtype.uint4, symmetric, qscheme=QScheme.per_group, group_size=32, observer=seen)
+        spec = QuantizationSpec(
+            Dtype.uint4, symmetric, qscheme=QSchemeType.per_group, group_size=32, observer_cls=lambda: seen
+        )
         rows = w.reshape(-1, 32)
         return ((spec._fake_quantize(rows, seen.range(rows, spec._fake_quantize)) - rows) ** 2).sum(axis=1)
 

@@ -12,9 +12,9 @@ import numpy as np
 from torch import nn
 
 from ..core.errors import QuantizationError, SchemeError
-from ..models.quantizer import ModelQuantizer, QuantizedLinear
+from ..models.quantizer import QuantizedLinear, freeze, quantize_linear_layers
+from ..quantization.config import Config, QuantizationConfig
 from ..quantization.grids import GRID_RULES, GridRule, QuantizedMatrix, dequantize, quantize
-from ..quantization.spec import QuantizationConfig
 from .blocks import outside_blocks
 from .inputs import Model, output_error
 
@@ -51,8 +51,8 @@ def round_to_nearest(model: Model, rule: str | GridRule = "Q4_1") -> Model:
     Raises ``QuantizationError`` for a rule that does not exist or that cannot hold the weights, and for another model
     than a MiniGPT or a Llama.
     """
-    quantizer = ModelQuantizer(QuantizationConfig(rule_named(rule), exclude=outside_blocks(model)))
-    return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
+    config = Config(QuantizationConfig(rule_named(rule)), exclude=outside_blocks(model))
+    return freeze(quantize_linear_layers(copy.deepcopy(model), config))
 
 
 def with_quantized_layers(model: Model, chosen: Mapping[str, QuantizedMatrix], rule: GridRule) -> Model:

@@ -14,9 +14,10 @@ import copy
 import numpy as np
 
 from ..core.errors import QuantizationError
-from ..models.quantizer import ModelQuantizer
+from ..models.quantizer import freeze, quantize_linear_layers
+from ..quantization.config import Config, QuantizationConfig
 from ..quantization.grids import GRID_RULES
-from ..quantization.spec import Dtype, QuantizationConfig, QuantizationSpec, ScaleType
+from ..quantization.spec import Dtype, QuantizationSpec, ScaleType
 from .blocks import outside_blocks
 from .inputs import Model, calibration_walk, get_weight
 
@@ -65,5 +66,5 @@ def w8a8(model: Model) -> Model:
     come, each token with a scale of its own, so no calibration is needed for them. A Llama's head stays float.
     """
     tokens = QuantizationSpec(Dtype.int8, scale_type=ScaleType.float32, is_dynamic=True)
-    quantizer = ModelQuantizer(QuantizationConfig(GRID_RULES["int8"], tokens, exclude=outside_blocks(model)))
-    return quantizer.freeze(quantizer.quantize_model(copy.deepcopy(model)))
+    config = Config(QuantizationConfig(GRID_RULES["int8"], input_tensors=tokens), exclude=outside_blocks(model))
+    return freeze(quantize_linear_layers(copy.deepcopy(model), config))

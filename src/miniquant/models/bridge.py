@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,12 @@ from ..formats.gguf import GGMLType, RawTensor, write_gguf
 from ..formats.gguf.codecs import codec_of
 from ..formats.gguf.grids import encode_grid
 from ..quantization.grids import Grid, GridRule, QuantizedMatrix
-from ..quantization.spec import Dtype, QScheme, QuantizationSpec, ScaleType, differences
+from ..quantization.spec import Dtype, QSchemeType, QuantizationSpec, ScaleType, differences
 from .quantizer import frozen_layers, quantized_layers
 
 
 def _blocks_of_32(dtype: Dtype, symmetric: bool) -> QuantizationSpec:
-    return QuantizationSpec(dtype, symmetric, ScaleType.float16, qscheme=QScheme.per_group, group_size=32)
+    return QuantizationSpec(dtype, symmetric, ScaleType.float16, qscheme=QSchemeType.per_group, group_size=32)
 
 
 GGUF_TYPES: dict[QuantizationSpec, GGMLType] = {
@@ -49,7 +50,7 @@ def gguf_type(rule: QuantizationSpec | GridRule) -> GGMLType:
 
     Raises ``SchemeError`` for a rule without a type; the message lists the nearest types and what to change.
 
-    >>> gguf_type(QuantizationSpec(Dtype.uint4, symmetric=False, qscheme=QScheme.per_group, group_size=32)).name
+    >>> gguf_type(QuantizationSpec(Dtype.uint4, symmetric=False, qscheme=QSchemeType.per_group, group_size=32)).name
     'Q4_1'
     """
     if not isinstance(rule, QuantizationSpec):
@@ -100,20 +101,34 @@ def gguf_types_table() -> str:
     return "\n".join(rows)
 
 
-class ModelExporter:
-    """Writes frozen models into a folder."""
+@dataclass(frozen=True)
+class JsonExporterConfig:
+    """How Quark writes its own JSON format; a GGUF file needs none of it."""
 
-    def __init__(self, export_dir: str | os.PathLike[str]) -> None:
-        self.export_dir = Path(export_dir)
+
+@dataclass(frozen=True)
+class ExporterConfig:
+    """What Quark's exporter is made with."""
+
+    json_export_config: JsonExporterConfig = JsonExporterConfig()
+
+
+class ModelExporter:
+    """Writes frozen models into a folder. Raises ``SchemeError`` for a ``config`` that is no ``ExporterConfig``."""
+
+    def __init__(self, config: ExporterConfig | None = None, export_dir: str | os.PathLike[str] = ".") -> None:
+        if not isinstance(config, ExporterConfig | None):
+            raise SchemeError(f"config={config!r} is no ExporterConfig; a folder is export_dir={config!r}")
+        self.config, self.export_dir = config or ExporterConfig(), Path(export_dir)
 
     def export_gguf_model(
-        self, model: nn.Module, model_dir: str | os.PathLike[str], model_type: str, embedding: str | None = None
+        self, model: nn.Module, tokenizer_path: str | os.PathLike[str], model_type: str, embedding: str | None = None
     ) -> Path:
         """Write ``{model_type}.gguf``, which llama.cpp runs, and return its path.
 
         ``model``: frozen; its quantized layers keep their integers and scales. Linear layers that are not quantized
         stay F32, like norms and biases.
-        ``model_dir``: the folder that the model came from: ``tokenizer.json``, and for a Llama ``config.json``.
+        ``tokenizer_path``: the folder that the model came from: ``tokenizer.json``, and for a Llama ``config.json``.
         ``model_type``: ``"minigpt"`` or ``"gpt2"`` for a MiniGPT, ``"llama"`` for ``LlamaForCausalLM`` of transformers.
         ``embedding``: the type of the token embedding and of an output head that is not quantized; by default the
         layers' type, and Q8_0 where that has 4 bits.
@@ -128,7 +143,7 @@ class ModelExporter:
             known = ", ".join(f"{name} as {kind!r}" for name, kind in _MODELS)
             raise SchemeError(f"no rule for {type(model).__name__} as {model_type!r}; there are {known}")
         layers = _Layers(model)
-        tensors, metadata = make(model, Path(model_dir), layers, embedding)
+        tensors, metadata = make(model, Path(tokenizer_path), layers, embedding)
         path = self.export_dir / f"{model_type}.gguf"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_gguf(path, tensors, metadata)
@@ -145,10 +160,10 @@ class _Layers:
                 "nothing in this model is quantized; call ModelQuantizer(...).quantize_model, then freeze"
             )
         self.frozen = frozen_layers(model)
-        if any(layer.input is not None for layer in self.layers.values()):
+        if any(layer.input is not None or layer.output is not None for layer in self.layers.values()):
             raise SchemeError(
-                "a GGUF file holds weights only, and this model rounds the inputs of its layers too; llama.cpp rounds "
-                "them by itself, so quantize without an input specification"
+                "a GGUF file holds weights only, and this model rounds the inputs or outputs of its layers too; "
+                "llama.cpp rounds inputs by itself, so quantize without input_tensors and output_tensors"
             )
         self.kinds = {}
         for name, layer in self.layers.items():

@@ -1,15 +1,13 @@
-"""A model quantizer in Quark's terms: linear layers are replaced by ones that compute with rounded weights.
+"""Linear layers are replaced by ones that compute with rounded weights, and frozen, when the rounding is done for good.
 
-``ModelQuantizer.quantize_model`` replaces them in place, ``freeze`` makes a copy in which the rounding is done once and
-for all, and ``bridge.ModelExporter`` writes that copy as a file.
+``miniquant.quark`` has both under the names that Quark gives them, and ``bridge.ModelExporter`` writes what is frozen.
 
 Source: Quark's documentation, "Bridge from Quark to llama.cpp", for the steps and their names.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,8 +17,9 @@ from torch import Tensor, nn
 
 from ..core.arrays import to_numpy
 from ..core.errors import MiniquantError, QuantizationError, SchemeError
+from ..quantization.config import Config, QuantizationConfig
 from ..quantization.grids import GridRule, QuantizedMatrix, dequantize, quantize
-from ..quantization.spec import Affine, QuantizationConfig, QuantizationSpec
+from ..quantization.spec import Affine, QuantizationSpec
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -42,12 +41,14 @@ class QuantizedLinear(nn.Module):
         linear: nn.Linear,
         rule: QuantizationSpec | GridRule,
         input: QuantizationSpec | None = None,
+        output: QuantizationSpec | None = None,
         quantized: QuantizedMatrix | None = None,
     ) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias  # shared: nothing is copied
-        self.rule, self.input = rule, input
-        self.input_affine: Affine | None = None  # of a static input specification, after calibration
+        self.rule, self.input, self.output = rule, input, output
+        self.input_affine: Affine | None = None  # of a static specification, after calibration
+        self.output_affine: Affine | None = None
         self.frozen: QuantizedMatrix | None = None
         self.affine: Affine | None = None  # of a specification that was fitted to the weights
         if quantized is not None:
@@ -66,7 +67,9 @@ class QuantizedLinear(nn.Module):
         w = self.weight if self.frozen else self._on_device(dequantize(self.integers(), self.grid), self.weight)
         dtype = torch.promote_types(x.dtype, torch.float32)
         bias = None if self.bias is None else self.bias.to(dtype)
-        return F.linear(self._rounded(x).to(dtype), w.to(dtype), bias).to(x.dtype)
+        x = self._rounded(x, self.input, self.input_affine)
+        y = F.linear(x.to(dtype), w.to(dtype), bias).to(x.dtype)
+        return self._rounded(y, self.output, self.output_affine)
 
     def integers(self) -> np.ndarray:
         """What the float weights become on the grid: (out, in) int16."""
@@ -81,18 +84,18 @@ class QuantizedLinear(nn.Module):
         self.weight = nn.Parameter(self._on_device(dequantize(*quantized), self.weight), requires_grad=False)
         self.frozen = quantized
 
-    def _rounded(self, x: Tensor) -> Tensor:
-        """The inputs on a grid of their own.   x: (..., in)   ->   (..., in)."""
-        if self.input is None:
+    def _rounded(self, x: Tensor, spec: QuantizationSpec | None, affine: Affine | None) -> Tensor:
+        """The inputs or outputs on a grid of their own.   x: (..., n)   ->   (..., n)."""
+        if spec is None:
             return x
         rows = to_numpy(x).reshape(-1, x.shape[-1])
-        if self.input.is_dynamic:
-            grid = self.input.fit(rows)
-        elif self.input_affine is not None:
-            grid = self.input.grid(self.input_affine, len(rows))
+        if spec.is_dynamic:
+            grid = spec.fit(rows)
+        elif affine is not None:
+            grid = spec.grid(affine, len(rows))
         else:
             raise MiniquantError("the inputs of this layer were not calibrated; pass calibration to quantize_model")
-        return self._on_device(dequantize(self.input.quantize(rows, grid), grid).reshape(x.shape), x)
+        return self._on_device(dequantize(spec.quantize(rows, grid), grid).reshape(x.shape), x).to(x.dtype)
 
     @staticmethod
     def _on_device(array: np.ndarray, x: Tensor) -> Tensor:
@@ -104,75 +107,80 @@ class QuantizedLinear(nn.Module):
         return f"{width} -> {out}, {self.rule.name}{', frozen' if self.frozen else ''}"
 
 
-class ModelQuantizer:
-    """Quantizes the linear layers of a model as a configuration says.
+def planned(model: nn.Module, config: Config) -> dict[str, QuantizationConfig]:
+    """The linear layers that a configuration rounds, by name, each with its part of it.
 
-    >>> from miniquant.quantization.spec import Dtype
-    >>> quantizer = ModelQuantizer(QuantizationConfig(QuantizationSpec(Dtype.int8)))
-    >>> quantizer.quantize_model(nn.Sequential(nn.Linear(8, 4)))
-    Sequential(
-      (0): QuantizedLinear(8 -> 4, int8 symmetric per_channel, float16 scales)
-    )
+    Raises ``SchemeError`` for a model without linear layers, one that is quantized already, a layer that shares its
+    weights with another module, or a pattern that fits no layer.
     """
+    modules = dict(model.named_modules())
+    if any(isinstance(module, QuantizedLinear) for module in modules.values()):
+        raise SchemeError("this model is quantized already; load it anew, or quantize a copy made before")
+    linear = {name: module for name, module in modules.items() if isinstance(module, nn.Linear) and name}
+    if not linear:
+        raise SchemeError(f"{type(model).__name__} has no nn.Linear inside, so there is nothing to quantize")
+    plan = config.layers(linear)
+    for name in plan:
+        shared = [owner for owner, module in modules.items() if owner != name and _owns(module, linear[name].weight)]
+        if shared:
+            raise SchemeError(
+                f"the weights of {name!r} are those of {shared[0]!r} too, which would change with them; exclude it"
+            )
+    return plan
 
-    def __init__(self, config: QuantizationConfig) -> None:
-        self.config = config
 
-    @torch.no_grad()
-    def quantize_model(self, model: Model, calibration: Iterable[Any] | None = None) -> Model:
-        """Replace the linear layers in place, and return the model.
+@torch.no_grad()
+def quantize_linear_layers(
+    model: Model,
+    config: Config,
+    calibration: Iterable[Any] | None = None,
+    chosen: Mapping[str, QuantizedMatrix] | None = None,
+) -> Model:
+    """Replace the linear layers in place, and return the model; the algorithms of a configuration are not run.
 
-        ``calibration``: inputs of the model, one after another. Only ranges of inputs that are fixed beforehand need
-        them; weights are seen without.
+    ``calibration``: inputs of the model, one after another. Only ranges of inputs and outputs that are fixed beforehand
+    need them. ``chosen``: integers that are chosen already, by the layer's name.
 
-        Raises ``SchemeError`` for a model without linear layers, one that is quantized already, a layer that shares its
-        weights with another module, or a pattern that fits no layer; ``QuantizationError``, with the layer's name, for
-        weights that cannot be rounded so; ``MiniquantError`` if calibration is missing, or reaches a layer not at all.
-        The model is then as it was.
-        """
-        modules = dict(model.named_modules())
-        if any(isinstance(module, QuantizedLinear) for module in modules.values()):
-            raise SchemeError("this model is quantized already; load it anew, or quantize a copy made before")
-        linear = {name: module for name, module in modules.items() if isinstance(module, nn.Linear) and name}
-        if not linear:
-            raise SchemeError(f"{type(model).__name__} has no nn.Linear inside, so there is nothing to quantize")
-        made = {}
-        for name, rule in self.config.rules(linear).items():
-            shared = [
-                owner for owner, module in modules.items() if owner != name and _owns(module, linear[name].weight)
-            ]
-            if shared:
-                raise SchemeError(
-                    f"the weights of {name!r} are those of {shared[0]!r} too, which would change with them; exclude it"
-                )
-            try:
-                made[name] = QuantizedLinear(linear[name], rule, self.config.input)
-            except QuantizationError as error:
-                raise QuantizationError(f"layer {name!r}: {error}") from None
-        if self.config.input is not None and not self.config.input.is_dynamic:
-            inputs = _observe(model, {name: linear[name] for name in made}, calibration)
-            for name, rows in inputs.items():
-                made[name].input_affine = self.config.input.affine(rows)
+    Raises ``SchemeError`` as ``planned`` does; ``QuantizationError``, with the layer's name, for weights that cannot be
+    rounded so; ``MiniquantError`` if calibration is missing, or does not reach a layer. The model is then as it was.
+    """
+    made, chosen = {}, chosen or {}
+    plan = planned(model, config)
+    for name, one in plan.items():
+        linear: Any = model.get_submodule(name)
+        try:
+            made[name] = QuantizedLinear(linear, one.weight, one.input_tensors, one.output_tensors, chosen.get(name))
+        except QuantizationError as error:
+            raise QuantizationError(f"layer {name!r}: {error}") from None
+    fixed = [spec for one in plan.values() for spec in (one.input_tensors, one.output_tensors) if spec is not None]
+    if not all(spec.is_dynamic for spec in fixed):
+        seen = _observe(model, list(plan), calibration)
         for name, layer in made.items():
-            model.set_submodule(name, layer)
-        return model
+            inputs, outputs = seen[name]
+            if layer.input is not None and not layer.input.is_dynamic:
+                layer.input_affine = layer.input.affine(inputs)
+            if layer.output is not None and not layer.output.is_dynamic:
+                layer.output_affine = layer.output.affine(outputs)
+    for name, layer in made.items():
+        model.set_submodule(name, layer)
+    return model
 
-    @staticmethod
-    @torch.no_grad()
-    def freeze(model: Model) -> Model:
-        """A copy whose weights are what their grids give back, in evaluation mode; the model itself stays as it is.
 
-        The frozen weights are float32, whatever the model's dtype: what is frozen is what a file holds.
+@torch.no_grad()
+def freeze(model: Model) -> Model:
+    """Replace the weights by what their grids give back, in place, and return the model in evaluation mode.
 
-        Raises ``SchemeError`` if nothing in the model is quantized.
-        """
-        if not any(isinstance(module, QuantizedLinear) for module in model.modules()):
-            raise SchemeError("nothing in this model is quantized, so there is nothing to freeze; call quantize_model")
-        twin = copy.deepcopy(model)
-        for layer in quantized_layers(twin).values():
-            if layer.frozen is None:
-                layer.freeze()
-        return twin.eval()
+    The frozen weights are float32, whatever the model's dtype: what is frozen is what a file holds.
+
+    Raises ``SchemeError`` if nothing in the model is quantized.
+    """
+    layers = quantized_layers(model)
+    if not layers:
+        raise SchemeError("nothing in this model is quantized, so there is nothing to freeze; call quantize_model")
+    for layer in layers.values():
+        if layer.frozen is None:
+            layer.freeze()
+    return model.eval()
 
 
 def _owns(module: nn.Module, weight: Tensor) -> bool:
@@ -180,7 +188,7 @@ def _owns(module: nn.Module, weight: Tensor) -> bool:
 
 
 def quantized_layers(model: nn.Module) -> dict[str, QuantizedLinear]:
-    """The layers that a ``ModelQuantizer`` has put into the model, by name."""
+    """The quantized layers of a model, by name."""
     return {name: module for name, module in model.named_modules() if isinstance(module, QuantizedLinear)}
 
 
@@ -211,23 +219,23 @@ def refuse_thawed(model: nn.Module) -> None:
 
 
 def _observe(
-    model: nn.Module, layers: dict[str, nn.Linear], calibration: Iterable[Any] | None
-) -> dict[str, np.ndarray]:
-    """What comes into each layer while the model runs on all of the calibration: name -> (rows, in)."""
+    model: nn.Module, names: list[str], calibration: Iterable[Any] | None
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """What comes into each layer and goes out while the model runs on the calibration: name -> (rows, n), twice."""
     if calibration is None:
         raise MiniquantError(
             "ranges of inputs that are fixed beforehand need calibration; pass inputs of the model, "
             "or choose is_dynamic=True"
         )
-    seen: dict[str, list[np.ndarray]] = {name: [] for name in layers}
+    seen: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {name: [] for name in names}
 
     def remember(name: str) -> Any:
-        def hook(_module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
-            seen[name].append(to_numpy(inputs[0]).reshape(-1, inputs[0].shape[-1]).copy())
+        def hook(_module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            seen[name].append((_rows(inputs[0]), _rows(output)))
 
         return hook
 
-    handles = [layer.register_forward_pre_hook(remember(name)) for name, layer in layers.items()]
+    handles = [model.get_submodule(name).register_forward_hook(remember(name)) for name in names]
     try:
         for x in calibration:
             model(x)
@@ -237,4 +245,11 @@ def _observe(
     for name, parts in seen.items():
         if not parts:
             raise MiniquantError(f"no calibration reached the layer {name!r}; pass inputs of the model")
-    return {name: np.concatenate(parts) for name, parts in seen.items()}
+    return {
+        name: (np.concatenate([i for i, _ in parts]), np.concatenate([o for _, o in parts]))
+        for name, parts in seen.items()
+    }
+
+
+def _rows(x: Tensor) -> np.ndarray:
+    return to_numpy(x).reshape(-1, x.shape[-1]).copy()

@@ -1,4 +1,4 @@
-"""What to quantize and how, in the terms of AMD's Quark: a specification for numbers, a configuration for a model.
+"""How numbers are quantized, in the terms of AMD's Quark: a specification says it.
 
 A specification is a rule that chooses a grid (``grids.GridRule``), so whatever takes a rule takes one:
 ``scale = (high - low) / (steps)``, ``zero_point = low_integer - round(low / scale)``, as in PyTorch's observers.
@@ -8,16 +8,15 @@ Source: Quark's documentation, "Bridge from Quark to llama.cpp"; ``torch.ao.quan
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..core.errors import SchemeError
-from .grids import Grid, GridRule, check_finite, dequantize, divisor_of, quantize, round_to_float16, split_into_groups
+from .grids import Grid, check_finite, dequantize, divisor_of, quantize, round_to_float16, split_into_groups
 from .observers import MinMax, Observer, Range
 
 
@@ -52,20 +51,24 @@ class Dtype(Enum):
 
 
 class ScaleType(Enum):
-    """What a scale, and the minimum that comes from a zero point, is rounded to before anything is divided by it."""
+    """What a scale, and the minimum that comes from a zero point, is rounded to before anything is divided by it.
+
+    ``float``, Quark's name for any number that need not be a power of two, is float16: blocks of GGUF store no other.
+    """
 
     float32 = "float32"
     float16 = "float16"
+    float = "float16"
 
 
-class RoundMethod(Enum):
+class RoundType(Enum):
     """Where a number halfway between two integers goes: to the even one, or away from 0 as C's ``roundf`` has it."""
 
     half_even = "half_even"
     half_away = "half_away"
 
 
-class QScheme(Enum):
+class QSchemeType(Enum):
     """Which numbers share a scale: all of them, those of an output channel (row), or a group of neighbours in a row."""
 
     per_tensor = "per_tensor"
@@ -89,7 +92,8 @@ class QuantizationSpec:
 
     ``symmetric``: the zero point is the middle of the integers (0 where they are signed), not chosen from the range.
     ``ch_axis``: the axis that keeps scales of its own; 0, the output channels, or ``None`` for a tensor as a whole.
-    ``is_dynamic``: fitted to every input anew; for inputs only, since weights do not change from call to call.
+    ``is_dynamic``: fitted to every call's numbers; not for weights, which do not change from call to call.
+    ``observer_cls``: makes the observer that chooses the range.
 
     Raises ``SchemeError`` for a combination that makes no sense, and says what to change.
     """
@@ -97,12 +101,12 @@ class QuantizationSpec:
     dtype: Dtype
     symmetric: bool = True
     scale_type: ScaleType = ScaleType.float16
-    round_method: RoundMethod = RoundMethod.half_even
-    qscheme: QScheme = QScheme.per_channel
+    round_method: RoundType = RoundType.half_even
+    qscheme: QSchemeType = QSchemeType.per_channel
     ch_axis: int | None = None
     group_size: int | None = None
     is_dynamic: bool = False
-    observer: Observer = field(default_factory=MinMax)
+    observer_cls: Callable[[], Observer] = MinMax
 
     def __post_init__(self) -> None:
         for name, kind in _ENUMS.items():
@@ -110,17 +114,20 @@ class QuantizationSpec:
             if not isinstance(value, kind):
                 choices = ", ".join(f"{kind.__name__}.{member.name}" for member in kind)
                 raise SchemeError(f"{name}={value!r} is no {kind.__name__}; choose one of {choices}")
-        if isinstance(self.observer, type) or not hasattr(self.observer, "range"):
-            raise SchemeError(f"observer={self.observer!r} is no observer; pass one that is made, such as MinMax()")
-        if self.qscheme == QScheme.per_group:
+        if not callable(self.observer_cls) or not hasattr(self.observer_cls(), "range"):
+            raise SchemeError(
+                f"observer_cls={self.observer_cls!r} makes no observer; pass a class, such as "
+                "PerChannelMinMaxObserver, or functools.partial of a class and its settings"
+            )
+        if self.qscheme == QSchemeType.per_group:
             if not isinstance(self.group_size, int) or self.group_size < 1:
                 raise SchemeError(f"per_group with group_size={self.group_size!r}; say how many weights share a scale")
         elif self.group_size is not None:
             raise SchemeError(
                 f"{self.qscheme.name} with group_size={self.group_size}: only per_group has groups; "
-                "use QScheme.per_group, or leave the group size out"
+                "use QSchemeType.per_group, or leave the group size out"
             )
-        if self.ch_axis is not None and self.qscheme == QScheme.per_tensor:
+        if self.ch_axis is not None and self.qscheme == QSchemeType.per_tensor:
             raise SchemeError(f"per_tensor with ch_axis={self.ch_axis}: one scale for all has no axis; leave it out")
         if self.ch_axis not in (None, 0):
             raise SchemeError(
@@ -132,7 +139,7 @@ class QuantizationSpec:
     def name(self) -> str:
         """A short name.
 
-        >>> QuantizationSpec(Dtype.uint4, False, qscheme=QScheme.per_group, group_size=32).name
+        >>> QuantizationSpec(Dtype.uint4, False, qscheme=QSchemeType.per_group, group_size=32).name
         'uint4 asymmetric per_group 32, float16 scales'
         """
         shared = self.qscheme.name + (f" {self.group_size}" if self.group_size else "")
@@ -147,9 +154,9 @@ class QuantizationSpec:
         """Scales and zero points from the range that the observer sees.   w: (out, in) float32, finite."""
         check_finite(w)
         groups = split_into_groups(w, self.group_size)  # (out, groups, group_size)
-        rows = groups.reshape(1, -1) if self.qscheme == QScheme.per_tensor else groups.reshape(-1, groups.shape[2])
-        found = self._affine(self.observer.range(rows, self._fake_quantize))  # one a row of rows
-        shape = (1, 1) if self.qscheme == QScheme.per_tensor else groups.shape[:2]
+        rows = groups.reshape(1, -1) if self.qscheme == QSchemeType.per_tensor else groups.reshape(-1, groups.shape[2])
+        found = self._affine(self.observer_cls().range(rows, self._fake_quantize))  # one a row of rows
+        shape = (1, 1) if self.qscheme == QSchemeType.per_tensor else groups.shape[:2]
         return Affine(found.scale.reshape(shape), found.zero_point.reshape(shape))
 
     def grid(self, affine: Affine, n_rows: int) -> Grid:
@@ -165,7 +172,7 @@ class QuantizationSpec:
 
     def quantize(self, w: np.ndarray, grid: Grid) -> np.ndarray:
         """The integers, rounded as the specification says.   w: (out, in) float32   ->   (out, in) int16."""
-        return quantize(w, grid, np.rint if self.round_method == RoundMethod.half_even else round_half_away)
+        return quantize(w, grid, np.rint if self.round_method == RoundType.half_even else round_half_away)
 
     def _affine(self, covered: Range) -> Affine:
         """covered: (rows,)   ->   scale: (rows,), zero point: (rows,)."""
@@ -189,7 +196,7 @@ class QuantizationSpec:
         return round_to_float16(x, what) if self.scale_type == ScaleType.float16 else x.astype(np.float32)
 
 
-_ENUMS = {"dtype": Dtype, "scale_type": ScaleType, "round_method": RoundMethod, "qscheme": QScheme}
+_ENUMS = {"dtype": Dtype, "scale_type": ScaleType, "round_method": RoundType, "qscheme": QSchemeType}
 
 
 def round_half_away(x: np.ndarray, /, *, out: np.ndarray | None = None) -> np.ndarray:
@@ -201,57 +208,6 @@ def round_half_away(x: np.ndarray, /, *, out: np.ndarray | None = None) -> np.nd
     almost = np.nextafter(np.float32(0.5), np.float32(0))  # half itself would lift the float below one half to 1
     rounded: np.ndarray = np.trunc(x + np.copysign(almost, x), out=out)
     return rounded
-
-
-@dataclass(frozen=True)
-class QuantizationConfig:
-    """What happens to the linear layers of a model.
-
-    ``weight``: how their weights are rounded: a specification, or any other rule
-    ``input``: how their inputs are rounded, if at all
-    ``exclude``: names of layers that stay as they are; ``*`` stands for anything
-    ``layers``: another rule for weights, by name or pattern; the first that fits counts
-
-    Raises ``SchemeError`` for rules that make no sense.
-    """
-
-    weight: QuantizationSpec | GridRule
-    input: QuantizationSpec | None = None
-    exclude: Iterable[str] = ()
-    layers: Mapping[str, QuantizationSpec | GridRule] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.exclude, str):
-            raise SchemeError(f"exclude={self.exclude!r} is one string; pass a list of names: [{self.exclude!r}]")
-        for where, rule in {"weight": self.weight, **self.layers}.items():
-            if not hasattr(rule, "fit"):
-                raise SchemeError(f"{where}: {rule!r} is no QuantizationSpec and no other rule")
-            if getattr(rule, "is_dynamic", False):
-                raise SchemeError(
-                    f"{where}: is_dynamic=True fits a scale to every call's numbers, and weights are the same in each; "
-                    "use is_dynamic=False, or make it the specification of the inputs"
-                )
-        if self.input is not None and not self.input.is_dynamic and self.input.qscheme != QScheme.per_tensor:
-            raise SchemeError(
-                f"input: {self.input.name} with is_dynamic=False: rows of inputs come and go, so scales that are fixed "
-                "beforehand are shared by all; use QScheme.per_tensor, or is_dynamic=True"
-            )
-
-    def rules(self, names: Iterable[str]) -> dict[str, QuantizationSpec | GridRule]:
-        """The rule of every layer that has one.
-
-        Raises ``SchemeError`` for a pattern that no name fits: a slip of the pen would leave a layer in float.
-        """
-        names = list(names)
-        for pattern in [*self.exclude, *self.layers]:
-            if not fnmatch.filter(names, pattern):
-                raise SchemeError(f"no linear layer is called {pattern!r}; there are {', '.join(names)}")
-        rules: dict[str, Any] = {}
-        for name in names:
-            if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.exclude):
-                fitting = [rule for pattern, rule in self.layers.items() if fnmatch.fnmatchcase(name, pattern)]
-                rules[name] = (fitting or [self.weight])[0]
-        return rules
 
 
 def differences(spec: QuantizationSpec, other: QuantizationSpec) -> dict[str, tuple[Any, Any]]:
