@@ -40,13 +40,13 @@ from miniquant.evaluate.quality import Estimate, Quality, evaluate, evaluate_in_
 from miniquant.formats.gguf import read_gguf
 from miniquant.formats.gguf_lite.write import write_gguf_lite
 from miniquant.models import corpus
-from miniquant.quark import ModelExporter
 from miniquant.models.minigpt import MiniGPT
 from miniquant.models.pretrained import load_gguf_lite, load_pretrained
 from miniquant.models.quantizer import quantized_layers
 from miniquant.models.to_gguf import minigpt_from_gguf, write_minigpt
 from miniquant.models.to_gguf_lite import to_gguf_lite
 from miniquant.quantization.grids import GRID_RULES
+from miniquant.quark import ModelExporter
 
 HERE = Path(__file__).resolve().parent
 ASSETS = resources.files("miniquant").joinpath("assets")

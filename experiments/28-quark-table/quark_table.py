@@ -33,12 +33,12 @@ from miniquant.core.files import atomic_write
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.quality import Quality, evaluate, evaluate_in_llamacpp
 from miniquant.models import corpus, minillama
-from miniquant.models.bridge import ModelExporter
 from miniquant.models.huggingface.convert import convert_folder
 from miniquant.models.language import logits_of
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.quantizer import frozen_layers
 from miniquant.models.to_gguf import gguf_name, write_minigpt
+from miniquant.quark import ModelExporter
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "27-better-four-bits"))
@@ -140,7 +140,7 @@ def row(
         if name == FLOAT:
             subject.write_float(path, made)
         else:
-            path = ModelExporter(folder).export_gguf_model(made, subject.folder, subject.model_type, "F32")
+            path = ModelExporter(export_dir=folder).export_gguf_model(made, subject.folder, subject.model_type, "F32")
         about = {"bytes": path.stat().st_size, "seconds": round(seconds, 1)}
         if name != FLOAT:
             about |= {"layers": len(frozen_layers(made)), "equal": equal_layers(subject, made, path)}

@@ -73,7 +73,7 @@ def official(path):
 def test_rounding_and_observer_leave_no_trace_in_a_block_and_do_not_count(spec):
     from dataclasses import replace
 
-    other = replace(spec, round_method=RoundType.half_away, observer=MSE(), ch_axis=0)
+    other = replace(spec, round_method=RoundType.half_away, observer_cls=MSE, ch_axis=0)
     assert gguf_type(other) == gguf_type(spec) == GGUF_TYPES[spec]
 
 

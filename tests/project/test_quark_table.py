@@ -91,7 +91,7 @@ def test_a_file_with_another_integer_is_not_counted_as_equal(minillama_model, tm
     from miniquant.models.bridge import ModelExporter
 
     subject, frozen = quark_table.SUBJECTS["MiniLlama"], round_to_nearest(minillama_model)
-    path = ModelExporter(tmp_path).export_gguf_model(frozen, subject.folder, "llama", "F32")
+    path = ModelExporter(export_dir=tmp_path).export_gguf_model(frozen, subject.folder, "llama", "F32")
     damaged = bytearray(path.read_bytes())
     tensor = next(t for t in quark_table.gguf.GGUFReader(path).tensors if t.name == "blk.2.attn_k.weight")
     damaged[tensor.data_offset + 4] ^= 1  # the first nibble of the first block
