@@ -33,8 +33,8 @@ from transformers import (
 )
 
 from miniquant.formats.gguf import read_gguf
+from miniquant.formats.gguf.pre_tokenizers import PRE_TOKENIZERS
 from miniquant.models.corpus import held_out_documents
-from miniquant.models.huggingface.bpe import PRE_TOKENIZERS
 
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()

@@ -20,7 +20,8 @@ from transformers import AutoTokenizer
 from miniquant.core.errors import FormatError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import read_gguf
-from miniquant.models.huggingface.bpe import PRE_TOKENIZERS, byte_symbols
+from miniquant.formats.gguf.pre_tokenizers import PRE_TOKENIZERS
+from miniquant.models.huggingface.bpe import byte_symbols
 from miniquant.models.huggingface.convert import convert_folder
 
 BYTE_LEVEL = [name for name, *_ in PRE_TOKENIZERS]

@@ -2,7 +2,7 @@
 
 A byte-level BPE is a vocabulary, a list of merges, and a rule that cuts a text into words first. That rule is a regular
 expression in ``tokenizer.json``; llama.cpp has it compiled in, and a GGUF file names it (``tokenizer.ggml.pre``). So a
-rule that is not in the table below has no name, and its tokenizer is refused.
+rule that is not in ``formats.gguf.pre_tokenizers`` has no name, and its tokenizer is refused.
 
 Source: ``llama-vocab.cpp`` for names and rules; ``tokenizer.json`` as the ``tokenizers`` library writes it.
 """
@@ -15,6 +15,7 @@ from typing import Any
 
 from ...core.errors import FormatError
 from ...formats.gguf.metadata import Typed, ValueType
+from ...formats.gguf.pre_tokenizers import PRE_TOKENIZERS
 from ...formats.safetensors.read import read_text
 from .added import Parts, read_listed, read_vocabulary
 from .config import Config
@@ -23,31 +24,6 @@ NFC = (
     "transformers puts a text into the form NFC first, and llama.cpp does not; so a text in another form gets other "
     'tokens: pass it through unicodedata.normalize("NFC", text)'
 )
-
-
-def _words(numbers: str) -> str:
-    """The rule that Llama 3 and Qwen 2 share; they differ in how many digits make a word."""
-    return (
-        r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|" + numbers + r"| ?[^\s\p{L}\p{N}]+[\r\n]*"
-        r"|\s*[\r\n]+|\s+(?!\S)|\s+"
-    )
-
-
-def _split(pattern: str) -> dict[str, Any]:
-    return {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
-
-
-def _bytes(use_regex: bool) -> dict[str, Any]:
-    return {"type": "ByteLevel", "add_prefix_space": False, "use_regex": use_regex}
-
-
-PRE_TOKENIZERS: list[tuple[str, list[dict[str, Any]], bool]] = [  # llama.cpp's name, the rule, ignore_merges
-    ("gpt-2", [_bytes(True)], False),
-    ("llama-bpe", [_split(_words(r"\p{N}{1,3}")), _bytes(False)], True),
-    ("smaug-bpe", [_split(_words(r"\p{N}{1,3}")), _bytes(False)], False),
-    ("qwen2", [_split(_words(r"\p{N}")), _bytes(False)], False),
-    ("smollm", [{"type": "Digits", "individual_digits": True}, _bytes(True)], False),
-]
 
 
 def from_byte_level(found: Config, model: Mapping[str, Any], parts: Parts, merges: list[tuple[str, str]]) -> Parts:
