@@ -1,4 +1,4 @@
-"""MiniGPT as ggml computes it on a processor: the same weights and formulas as PyTorch's, other roundings.
+"""MiniGPT and Llamas as ggml computes them on a processor: the same formulas as PyTorch's, other roundings.
 
 * GELU goes through a table: its argument and its value are float16.
 * Before a matrix of blocks, the activations become blocks of 32 int8 with a float16 scale (Q8_0). Where the weights
@@ -11,7 +11,8 @@ Sums are made in float64 (or in ``sums``), and rounded to float32 where ggml sto
 
 Source: ggml's ``ggml-cpu/vec.h`` (``ggml_vec_gelu_f32``), ``ggml-cpu/arch/x86/quants.c`` (``quantize_row_q8_0``,
 ``quantize_row_q8_1``, ``ggml_vec_dot_q4_1_q8_1``), ``ggml-quants.c`` (``quantize_row_q8_K_ref``), ``ggml-cpu.c``
-(``vec_dot_type``); llama.cpp's ``src/models/gpt2.cpp`` (the names of the steps).
+(``vec_dot_type``); llama.cpp's ``src/models/gpt2.cpp`` and
+``llama.cpp`` (the names of the steps), ``ggml-cpu/ops.cpp`` (``ggml_rope_cache_init``).
 """
 
 from __future__ import annotations
@@ -109,6 +110,89 @@ class Ggml:
         q, k, v = (
             part.unflatten(-1, (self.config.n_heads, -1)).transpose(0, 1).to(self.sums) for part in qkv.chunk(3, dim=-1)
         )
+        return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(0, 1).flatten(1).float()
+
+
+class GgmlLlama(Ggml):
+    """The same of a Llama or a Qwen2, with the names that the file itself has for its weights."""
+
+    def __init__(self, path: Path, sums: torch.dtype = torch.float64) -> None:
+        self.sums = sums
+        with read_gguf(path) as file:
+            arch = file.metadata["general.architecture"]
+            about = {key.removeprefix(f"{arch}."): value for key, value in file.metadata.items()}
+            self.w = {name: torch.from_numpy(np.array(file.tensor(name))) for name in file.tensors}
+            self.kind = {name: info.dtype for name, info in file.tensors.items()}
+            self.minimum = {
+                name: torch.from_numpy(mins(file.raw(name), self.w[name].shape))
+                for name, kind in self.kind.items()
+                if kind in WITH_A_MINIMUM
+            }
+        self.layers, self.epsilon = int(about["block_count"]), float(about["attention.layer_norm_rms_epsilon"])
+        self.heads, self.groups = int(about["attention.head_count"]), int(about["attention.head_count_kv"])
+        self.base, self.neighbours = np.float32(about["rope.freq_base"]), arch == "llama"
+        self.stretch = np.float32(1) / np.float32(about.get("rope.scaling.factor", 1))
+        self.head = "output.weight" if "output.weight" in self.w else "token_embd.weight"
+
+    @torch.no_grad()
+    def steps(self, tokens: np.ndarray, given: Mapping[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Every step under llama.cpp's name for it, queries and keys as they are turned."""
+        made: dict[str, Tensor] = {}
+
+        def at(name: str) -> Tensor:
+            return made[name] if given is None else torch.from_numpy(given[name])
+
+        x = self.w["token_embd.weight"][tokens]
+        for i in range(self.layers):
+            b = f"blk.{i}"
+            made[f"attn_norm-{i}"] = self.norm(x, f"{b}.attn_norm")
+            for step, part, heads in (("Q", "attn_q", self.heads), ("K", "attn_k", self.groups)):
+                made[f"{step}cur-{i}"] = self.rope(self.linear(at(f"attn_norm-{i}"), f"{b}.{part}"), heads)
+            made[f"Vcur-{i}"] = self.linear(at(f"attn_norm-{i}"), f"{b}.attn_v").unflatten(-1, (self.groups, -1))
+            made[f"kqv_out-{i}"] = self.grouped(*(at(f"{step}cur-{i}") for step in "QKV"))
+            made[f"ffn_inp-{i}"] = self.linear(at(f"kqv_out-{i}"), f"{b}.attn_output") + x
+            made[f"ffn_norm-{i}"] = self.norm(at(f"ffn_inp-{i}"), f"{b}.ffn_norm")
+            for part in ("ffn_gate", "ffn_up"):
+                made[f"{part}-{i}"] = self.linear(at(f"ffn_norm-{i}"), f"{b}.{part}")
+            made[f"ffn_swiglu-{i}"] = F.silu(at(f"ffn_gate-{i}")) * at(f"ffn_up-{i}")
+            made[f"l_out-{i}"] = self.linear(at(f"ffn_swiglu-{i}"), f"{b}.ffn_down") + at(f"ffn_inp-{i}")
+            x = at(f"l_out-{i}")
+        made["result_norm"] = self.norm(x, "output_norm")
+        made["result_output"] = self.product(at("result_norm"), self.head)
+        return {name: value.numpy() for name, value in made.items()}
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        """RMSNorm; ggml stores the normalized and the scaled."""
+        mean = x.to(self.sums).square().mean(-1, keepdim=True)
+        return (x * (1 / torch.sqrt(mean + self.epsilon)).float()) * self.w[f"{name}.weight"]
+
+    def linear(self, x: Tensor, name: str) -> Tensor:
+        y, bias = self.product(x, f"{name}.weight"), self.w.get(f"{name}.bias")
+        return y if bias is None else y + bias
+
+    def rope(self, x: Tensor, heads: int) -> Tensor:
+        """Turn pairs of neighbours (Llama) or of both halves (Qwen2): (tokens, n)   ->   (tokens, heads, n / heads).
+
+        The angle of a pair is the one of the pair before, times a constant, in float32.
+        """
+        x = x.unflatten(-1, (heads, -1))
+        half = x.shape[-1] // 2
+        angle = np.empty((len(x), half), np.float32)
+        angle[:, 0] = np.arange(len(x))
+        step = np.float32(float(self.base) ** (-1 / half))
+        for pair in range(1, half):
+            angle[:, pair] = angle[:, pair - 1] * step
+        factors = self.w.get("rope_freqs.weight")
+        turned = torch.from_numpy(angle) / (1 if factors is None else factors) * float(self.stretch)
+        cos, sin = torch.cos(turned)[:, None], torch.sin(turned)[:, None]
+        a, b = (x[..., ::2], x[..., 1::2]) if self.neighbours else (x[..., :half], x[..., half:])
+        pairs = a * cos - b * sin, a * sin + b * cos
+        return torch.stack(pairs, -1).flatten(-2) if self.neighbours else torch.cat(pairs, -1)
+
+    def grouped(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """Causal attention, several heads of queries to one of keys and values; all (tokens, heads, head)."""
+        q, k, v = (part.transpose(0, 1).to(self.sums) for part in (q, k, v))
+        k, v = (part.repeat_interleave(self.heads // self.groups, 0) for part in (k, v))
         return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(0, 1).flatten(1).float()
 
 
