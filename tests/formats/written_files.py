@@ -318,12 +318,13 @@ def llama_gguf(path: Path, kind: str, change: str) -> None:
 
 @cache
 def bump_pair(make: Callable[[Path], None]) -> dict[str, bytes]:
-    """Both files of a bump, by their names; written once for both."""
+    """The files of a bump, by their names; written once for all."""
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "m.gguf", Path(folder) / "weights.bump"
         make(source)
         write_bump(source, target)
-        return {path.name: path.read_bytes() for path in (target, target.with_name("config.json"))}
+        names = ("weights.bump", "config.json", "tokenizer.json")
+        return {name: target.with_name(name).read_bytes() for name in names if target.with_name(name).exists()}
 
 
 def bump(which: str, make: Callable[[Path], None], folder: Path) -> bytes:
@@ -345,6 +346,7 @@ for kind in ("F16", "Q8_0", "Q4_0"):
 for name, make in MODELS.items():
     for which in ("weights.bump", "config.json"):
         file(f"{which} {name}", bump, which, make)
+file("tokenizer.json of the trained model", bump, "tokenizer.json", MODELS["of the trained model, Q8_0"])
 
 
 # ---- Hugging Face folders ---------------------------------------------------------------------------
