@@ -43,6 +43,18 @@ def test_a_bound_is_written_once():
     assert len(names) == len(set(names))
 
 
+def test_running_a_bump_file_needs_numba_and_a_tokenizer_and_the_extra_brings_both():
+    extras = lowest.PYPROJECT["project"]["optional-dependencies"]
+
+    def brought(extra):
+        own = [Requirement(each) for each in extras[extra]]
+        inner = set().union(*(brought(name) for each in own for name in each.extras))
+        return inner | {each.name for each in own if each.name != "miniquant"}
+
+    assert brought("run") == {"numba", "tokenizers"}
+    assert {"torch", "tokenizers", "safetensors"} <= brought("torch")
+
+
 def test_torch_s_lowest_version_is_the_pinned_one():
     """``make lowest`` can then claim to test it."""
     assert {Version(PINS["torch"].partition("==")[2])} == {

@@ -169,7 +169,7 @@ def test_any_grouping_of_key_value_heads_and_any_base_of_rope(heads, tmp_path):
         assert not np.allclose(runtime.logits(tokens)[1:], first[1:])
 
 
-@pytest.mark.parametrize("which", ["qwen2", "factors", "wide heads", "narrow heads"])
+@pytest.mark.parametrize("which", ["qwen2", "factors", "linear", "wide heads", "narrow heads"])
 def test_llama_cpp_gives_the_same_logits_for_biases_halves_rope_factors_and_heads_of_any_width(which, tmp_path):
     sizes = SMALL | {"vocab": 1024, "embed": 64, "inner": 96}
     more = minigpt_tokenizer_metadata(load_tokenizer())
@@ -178,13 +178,17 @@ def test_llama_cpp_gives_the_same_logits_for_biases_halves_rope_factors_and_head
     elif which == "factors":
         factors = {"rope_freqs.weight": np.linspace(1, 32, 8, dtype=np.float32)}
         write_llama(tmp_path / "m.gguf", sizes, extra=factors, more=more)
+    elif which == "linear":
+        more |= {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 4.0}
+        write_llama(tmp_path / "m.gguf", sizes, more=more)
     else:
         width = 24 if which == "wide heads" else 8
         keys = dict.fromkeys(("attention.key_length", "attention.value_length", "rope.dimension_count"), width)
         more |= {f"llama.{key}": value for key, value in keys.items()}
         write_llama(tmp_path / "m.gguf", sizes, more=more, head_dim=width)
     config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
-    assert (config.architecture, config.rope_factors) == ("qwen2" if which == "qwen2" else "llama", which == "factors")
+    assert config.architecture == ("qwen2" if which == "qwen2" else "llama")
+    assert config.rope_factors == (which in ("factors", "linear"))
     tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
     with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
         assert np.abs(runtime.logits(tokens) - other.logits(tokens)).max() < 1e-3

@@ -176,6 +176,24 @@ def test_biases_of_a_llama_take_the_places_of_the_zeros(tmp_path):
     assert config["attention_bias"] and config["mlp_bias"]
 
 
+def test_a_rope_that_is_scaled_by_one_number_gets_that_number_for_every_pair(tmp_path):
+    linear = {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.5}
+    _, tensors = convert(tmp_path, more=linear)
+    assert [name for name, *_ in tensors][:3] == ["token_embd", "rope_factors", "layers.0.ln1_gamma"]
+    assert tensors[1][1:3] == (0, (1,)) and tensors[1][4] == struct.pack("<f", 2.5)
+    assert json.loads((tmp_path / "config.json").read_text())["rope_factors"] is True
+    _, tensors = convert(tmp_path, more=linear | {"llama.attention.key_length": 6}, head_dim=6)
+    assert tensors[1][4] == 3 * struct.pack("<f", 2.5)
+    _, tensors = convert(tmp_path, more={"llama.rope.scaling.type": "none"})
+    assert tensors[1][0] == "layers.0.ln1_gamma"
+    write_minigpt(tmp_path / "g.gguf", load_pretrained(), load_tokenizer(), "Q8_0")
+    with read_gguf(tmp_path / "g.gguf") as file:
+        own = {f"gpt2.{key.partition('.')[2]}": value for key, value in linear.items()}
+        write_gguf(tmp_path / "m.gguf", {n: file.tensor(n) for n in file.tensors}, {**file.metadata, **own})
+    with pytest.raises(MiniquantError, match=r"gpt2\.rope\.scaling\.type is 'linear', expected 'none'"):
+        write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")  # positions of a gpt2 are no angles
+
+
 def test_a_head_that_is_not_the_embedding_comes_last(tmp_path):
     head = np.arange(12, dtype=np.float32).reshape(3, 4)
     _, tensors = convert(tmp_path, extra={"output.weight": head})
@@ -190,6 +208,23 @@ def test_a_head_that_is_not_the_embedding_comes_last(tmp_path):
         ({"extra": {"blk.0.attn_q_norm.weight": np.ones(2, np.float32)}}, "no place for 'blk.0.attn_q_norm.weight'"),
         ({"extra": {"blk.1.attn_q.weight": np.ones((4, 4), np.float32)}}, "no place for 'blk.1.attn_q.weight'"),
         ({"more": {"llama.rope.scaling.type": "yarn"}}, "llama.rope.scaling.type is 'yarn', expected 'none'"),
+        ({"more": {"llama.rope.scaling.factor": 2.0}}, "the key llama.rope.scaling.factor is 2.0, and nothing"),
+        ({"more": {"llama.rope.scaling.type": "none", "llama.rope.scaling.factor": 2.0}}, "scaling.factor is 2.0, and"),
+        (
+            {"more": {"llama.rope.scaling.type": "linear"}},
+            "llama.rope.scaling.factor is None, expected a number",
+        ),
+        (
+            {"more": {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 0.0}},
+            "the key llama.rope.scaling.factor is 0.0, expected a number above 0",
+        ),
+        (
+            {
+                "more": {"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0},
+                "extra": {"rope_freqs.weight": np.ones(1, np.float32)},
+            },
+            "it has rope_freqs.weight and the rope scaling 'linear'; one or the other says how angles shrink",
+        ),
         ({"more": {"llama.expert_count": 8}}, "llama.expert_count is 8, expected 0"),
         ({"more": {"llama.attention.key_length": 7}}, "'blk.0.attn_q.weight' has shape (4, 4), expected (14, 4)"),
         ({"more": {"llama.attention.value_length": 7}}, "llama.attention.value_length is 7, expected 2"),

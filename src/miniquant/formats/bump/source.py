@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import MiniquantError
 from ..gguf.read import GGUFFile
-from .types import ARCHITECTURES, BumpConfig, fits_ckernel
+from .types import ARCHITECTURES, FACTORS, BumpConfig, fits_ckernel
 
 _MUST_BE: dict[str, Any] = {  # keys that may stand there if they say this; a field of BumpConfig, or a value
     "rope.dimension_count": "head_dim",
@@ -31,6 +31,9 @@ def config_of(file: GGUFFile, layout: str = "aligned") -> BumpConfig:
     found = _Keys(file)
     embed, heads = found.count("embedding_length"), found.count("attention.head_count")
     gpt2 = found.architecture == "gpt2"
+    linear = not gpt2 and found.factor() is not None
+    if linear and FACTORS in file.tensors:
+        raise found.error(f"it has {FACTORS} and the rope scaling 'linear'; one or the other says how angles shrink")
     if embed % heads and (gpt2 or not found.has("attention.key_length")):
         raise found.error(f"embedding_length is {embed}, no multiple of {heads} heads")
     kv_heads = found.count("attention.head_count_kv", heads)
@@ -53,7 +56,7 @@ def config_of(file: GGUFFile, layout: str = "aligned") -> BumpConfig:
         mlp_bias=gpt2 or any(".ffn_" in name and name.endswith(".bias") for name in file.tensors),
         bos=found.token("bos"),
         eos=found.token("eos"),
-        rope_factors=not gpt2 and "rope_freqs.weight" in file.tensors,
+        rope_factors=linear or (not gpt2 and FACTORS in file.tensors),
         layout=layout,
     )
     found.check_rest(config)
@@ -63,6 +66,14 @@ def config_of(file: GGUFFile, layout: str = "aligned") -> BumpConfig:
             "as the model, and whose positions have no factors; leave --layout out"
         )
     return config
+
+
+def linear_factor(file: GGUFFile) -> float | None:
+    """What every angle of rope is divided by, if the file's rope scaling is "linear"; else ``None``.
+
+    Raises ``MiniquantError`` for a factor that is missing or no number above 0.
+    """
+    return _Keys(file).factor()
 
 
 class _Keys:
@@ -88,6 +99,12 @@ class _Keys:
         if not isinstance(value, float) or not math.isfinite(value) or value <= 0:
             raise self.error(f"the key {self.architecture}.{name} is {value!r:.60}, expected a number above 0")
         return float(str(np.float32(value)))  # 1e-05, not 9.999999747378752e-06
+
+    def factor(self) -> float | None:
+        if self.file.metadata.get(f"{self.architecture}.rope.scaling.type") != "linear":
+            return None
+        self.read.add("rope.scaling.type")
+        return self.number("rope.scaling.factor")
 
     def token(self, which: str) -> int | None:
         value = self.file.metadata.get(f"tokenizer.ggml.{which}_token_id")

@@ -35,6 +35,7 @@ HEADER = struct.Struct("<8s8I3Q32s32s")
 COUNT = struct.Struct("<I")
 ARCHITECTURES = {1: "llama", 2: "gpt2", 3: "qwen2"}  # 1 is the document's decoder; the others are this course's
 LAYOUTS = ("aligned", "ckernel")
+FACTORS = "rope_freqs.weight"  # in a GGUF file: by what the angle of each pair of a head is divided
 
 
 class BumpType(IntEnum):
@@ -223,7 +224,7 @@ def parts(config: BumpConfig) -> Iterator[Part]:
     if config.architecture == "gpt2" or ckernel:
         yield Part("position_embd", (config.context, embed), ("position_embd.weight",), ckernel)
     if config.rope_factors:
-        yield Part("rope_factors", (config.head_dim // 2,), ("rope_freqs.weight",))
+        yield Part("rope_factors", (config.head_dim // 2,), (FACTORS,))
     for layer in range(config.layers):
         block = _gpt2_layer(config) if config.architecture == "gpt2" else _llama_layer(config)
         for name, shape, sources, optional in block:

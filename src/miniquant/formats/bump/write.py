@@ -20,9 +20,9 @@ from ...core.files import atomic_write
 from ..gguf.read import GGUFFile, padded, read_gguf
 from ..gguf.types import GGMLType
 from .config import ADDRESSED, NAME, addressed_path, belongs_to, config_path, config_text, is_addressed, read_config
-from .source import config_of
+from .source import config_of, linear_factor
 from .tokenizer import KEYS, TOKENIZER, TOKENS, tokenizer_json, tokenizer_path
-from .types import BUMP_TYPES, CKERNEL_TYPES, COUNT, HEADER, BumpConfig, BumpType, Header, Part, parts, places
+from .types import BUMP_TYPES, CKERNEL_TYPES, COUNT, FACTORS, HEADER, BumpConfig, BumpType, Header, Part, parts, places
 
 PIECE = 2**20  # bytes copied at once
 LEFT = 86400  # seconds after which a config that no weights belong to was left by a killed writer
@@ -182,7 +182,7 @@ def _matched(file: GGUFFile, config: BumpConfig) -> list[tuple[Part, BumpType]]:
     for part in parts(config):
         kinds = set()
         for source in part.sources:
-            if source not in file.tensors and not part.optional:
+            if source not in file.tensors and not part.optional and source != FACTORS:  # one factor makes all of them
                 raise _refuse(file, f"the tensor {source!r} is missing; {part.name} is made of it")
             if source in file.tensors:
                 left.pop(source)
@@ -240,6 +240,9 @@ def _write(out: BinaryIO, file: GGUFFile, found: list[tuple[Part, BumpType]], co
 
 def _pieces(file: GGUFFile, part: Part) -> Iterator[bytes | memoryview]:
     for source in part.sources:
+        if source == FACTORS and source not in file.tensors:
+            yield np.full(part.shape, linear_factor(file), np.float32).data
+            continue
         if source not in file.tensors:
             left = 4 * math.prod(part.shape) // len(part.sources)  # zeros in its place, float32
             while left:
