@@ -36,7 +36,6 @@ class Half(NamedTuple):
     """Half of a block: the layers by their names, and ``run(x, given)``, the module after the norm."""
 
     norm: nn.Module
-    module: nn.Module
     run: Callable[[Tensor, dict[str, Any]], Tensor]
     entering: dict[str, Any]
     leaving: tuple[str, Any]
@@ -82,8 +81,8 @@ def _minigpt_halves(model: MiniGPT) -> Iterator[Half]:
         name, attn, mlp = f"layers.{i}", block.attn, block.mlp
         value = Rows(attn.qkv, np.arange(2 * width, 3 * width))  # q, k and v stand one below the other
         attention = {f"{name}.attn.qkv": attn.qkv}, (f"{name}.attn.proj", attn.proj)
-        yield Half(block.ln1, attn, _alone(attn), *attention, value)
-        yield Half(block.ln2, mlp, _alone(mlp), {f"{name}.mlp.fc1": mlp.fc1}, (f"{name}.mlp.fc2", mlp.fc2), None)
+        yield Half(block.ln1, _alone(attn), *attention, value)
+        yield Half(block.ln2, _alone(mlp), {f"{name}.mlp.fc1": mlp.fc1}, (f"{name}.mlp.fc2", mlp.fc2), None)
 
 
 class _Reached(Exception):
@@ -115,11 +114,11 @@ def _llama_halves(model: Any) -> Iterator[Half]:
         shared = np.broadcast_to(rows, (groups, heads // groups, attn.head_dim)).flatten()  # a head after another
         entering = {f"{name}.self_attn.{part}": getattr(attn, part) for part in ("q_proj", "k_proj", "v_proj")}
         leaving = f"{name}.self_attn.o_proj", attn.o_proj
-        yield Half(block.input_layernorm, attn, _attending(attn), entering, leaving, Rows(attn.v_proj, shared))
+        yield Half(block.input_layernorm, _attending(attn), entering, leaving, Rows(attn.v_proj, shared))
         entering = {f"{name}.mlp.{part}": getattr(mlp, part) for part in ("gate_proj", "up_proj")}
         leaving = f"{name}.mlp.down_proj", mlp.down_proj
         up = Rows(mlp.up_proj, np.arange(len(mlp.up_proj.weight)))
-        yield Half(block.post_attention_layernorm, mlp, _alone(mlp), entering, leaving, up)
+        yield Half(block.post_attention_layernorm, _alone(mlp), entering, leaving, up)
 
 
 def _alone(module: nn.Module) -> Callable[[Tensor, dict[str, Any]], Tensor]:

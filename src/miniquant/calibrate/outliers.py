@@ -33,7 +33,7 @@ def plant_outliers(model: Model, channels: int = CHANNELS, factor: float = FACTO
         width = len(next(iter(half.entering.values())).weight[0])
         if not 0 <= channels <= width or not 0 < factor < np.inf:
             raise QuantizationError(f"{channels} of {width} channels times {factor:g} is nothing to plant")
-        scale = np.ones(width, np.float32)
+        scale = np.ones(width)
         scale[random.choice(width, channels, replace=False)] = 1 / factor  # dividing by it makes them larger
         fold_into_norm(half.norm, half.entering.values(), scale)
     return twin.eval()

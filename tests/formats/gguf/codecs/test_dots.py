@@ -1,4 +1,4 @@
-"""The kernels of the types, as plain Python: rows of blocks times a vector, against the official package's weights.
+"""The kernels of the types, as plain Python: rows of blocks unpacked, or times a vector, against the official weights.
 
 ``runtime`` compiles these functions; its own tests measure the compiled ones.
 """
@@ -12,36 +12,62 @@ from gguf.quants import dequantize
 from miniquant.formats.gguf import encode
 from miniquant.formats.gguf.codecs import CODECS
 
-WITH_A_DOT = [dtype for dtype, codec in CODECS.items() if codec.dot is not None]
+WITH_A_DOT = [dtype for dtype, codec in CODECS.items() if codec.kernels and codec.kernels.dot]
+UNPACKED = [dtype for dtype, codec in CODECS.items() if codec.kernels and codec.kernels.unpack]
+
+
+def stored(dtype, w):
+    """The blocks of the rows as a kernel takes them, and the weights that the official package finds in them."""
+    raw = np.ascontiguousarray(encode(w, dtype)).reshape(len(w), -1)
+    weights = dequantize(raw.view(np.float32) if dtype.name == "F32" else raw, dtype.value)
+    if view := CODECS[dtype].kernels.view:
+        return raw.view(view), weights
+    return raw.reshape(len(w), -1, dtype.n_bytes).astype(np.int64), weights  # numba computes with int64, too
 
 
 def product(dtype, w, x, first, last):
     """What the kernel writes: NaN where it wrote nothing."""
-    codec, rows = CODECS[dtype], len(w)
-    raw = np.ascontiguousarray(encode(w, dtype)).reshape(rows, -1)
-    if codec.dot.view is None:
-        blocks = raw.reshape(rows, -1, dtype.n_bytes).astype(np.int64)  # numba computes with int64, too
-        vector = x.reshape(-1, dtype.block // codec.dot.width, codec.dot.width)
-    else:
-        blocks, vector = raw.view(codec.dot.view).reshape(rows, -1), x
-    out = np.full(rows, np.nan, np.float32)
+    kernels = CODECS[dtype].kernels
+    blocks, weights = stored(dtype, w)
+    vector = x if kernels.view else x.reshape(-1, dtype.block // kernels.width, kernels.width)
+    out = np.full(len(w), np.nan, np.float32)
     with np.errstate(all="ignore"):  # shifts beyond an integer's width are what the compiled code does
-        codec.dot.function(blocks, vector, out, first, last)
-    return out, dequantize(raw.view(np.float32) if dtype.name == "F32" else raw, dtype.value)
+        kernels.dot(blocks, vector, out, first, last)
+    return out, weights
+
+
+def random_rows(dtype, rows):
+    """Two blocks a row, rows of different sizes, and 32 zeros."""
+    random = np.random.default_rng(rows)
+    w = random.normal(0, 0.02, (rows, 2 * max(dtype.block, 32)))
+    w = w.astype(np.float32) * np.float32(4) ** np.arange(rows)[:, None]
+    w[0, :32] = 0
+    return w, random.normal(size=w.shape[1]).astype(np.float32)
 
 
 @pytest.mark.parametrize("dtype", WITH_A_DOT, ids=lambda dtype: dtype.name)
 @pytest.mark.parametrize("rows", [1, 4, 5])
 def test_a_kernel_in_plain_python_gives_the_product_of_the_official_weights(dtype, rows):
-    random = np.random.default_rng(rows)
-    n = 2 * max(dtype.block, 32)
-    w = random.normal(0, 0.02, (rows, n)).astype(np.float32) * np.float32(4) ** np.arange(rows)[:, None]
-    w[0, :32] = 0
-    x = random.normal(size=n).astype(np.float32)
+    w, x = random_rows(dtype, rows)
     out, weights = product(dtype, w, x, 0, rows)
     expected = weights.astype(np.float64) @ x
     assert np.abs(out - expected).max() <= 1e-5 * np.abs(weights).sum(axis=1).max()
     assert np.abs(expected).max() > 0
+
+
+@pytest.mark.parametrize("dtype", UNPACKED, ids=lambda dtype: dtype.name)
+def test_a_kernel_in_plain_python_unpacks_the_official_weights(dtype):
+    blocks, weights = stored(dtype, random_rows(dtype, 3)[0])
+    out = np.full((*blocks.shape[:2], dtype.block) if blocks.ndim == 3 else blocks.shape, np.nan, np.float32)
+    with np.errstate(all="ignore"):
+        CODECS[dtype].kernels.unpack(blocks, out)
+    assert np.array_equal(out.reshape(weights.shape), weights)
+
+
+def test_the_types_with_kernels_are_those_that_the_runtime_computes_with():
+    quantized = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q4_K", "Q6_K"]
+    assert {dtype.name for dtype in WITH_A_DOT} == {"F32", "F16", "BF16", *quantized}
+    assert {dtype.name for dtype in UNPACKED} == {"F16", "BF16", *quantized, "Q5_K"}
 
 
 @pytest.mark.parametrize("dtype", WITH_A_DOT, ids=lambda dtype: dtype.name)
