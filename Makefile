@@ -58,16 +58,16 @@ test: .venv/.installed
 	  OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.prepared_kernels --ignore-glob='*/workspace' --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions; labs=$$?; \
 	  wait $$types; types=$$?; cat .venv/mypy.log; exit $$((labs ? labs : types))
 	@echo "== the library: units, properties, referees, doctests"
-	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile --doctest-modules src tests
+	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval --doctest-modules src tests
 
 quick: .venv/.installed
-	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile @tests/quick.txt
+	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
 
 lowest: .venv/.installed
 	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	$(BIN)/python tools/lowest.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install -q -r .venv-lowest/requirements.txt -e ".[labs]"
-	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile @tests/quick.txt
+	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
 
 lab: .venv/.installed
 	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
@@ -95,7 +95,7 @@ mutants: .venv/.installed
 	$(BIN)/python tools/mutants.py --minutes $(MINUTES) $(MODULES)
 
 test-quant: .venv/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
 
 GGUF_OUT ?= GGUF_OUT
 need-gguf:

@@ -7,7 +7,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the same sums on every machine
 
 import pytest
-import torch
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -20,7 +19,14 @@ settings.register_profile(
 )
 settings.register_profile("quick", parent=settings.get_profile("miniquant"), max_examples=20)  # make quick
 settings.load_profile("miniquant")
-torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def one_thread():
+    """Here, so that the process that only hands out the tests does not import torch."""
+    import torch
+
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
@@ -29,6 +35,23 @@ def trained():
     from miniquant.models.pretrained import load_pretrained
 
     return load_pretrained()
+
+
+@pytest.fixture(scope="session")
+def exported(trained, tmp_path_factory):
+    """The GGUF file of the trained MiniGPT in a type, written when it is asked for first. Do not change it."""
+    from miniquant.models.corpus import load_tokenizer
+    from miniquant.models.to_gguf import write_minigpt
+
+    folder = tmp_path_factory.mktemp("exported")
+
+    def get(kind):
+        path = folder / f"{kind}.gguf"
+        if not path.exists():
+            write_minigpt(path, trained, load_tokenizer(), kind)
+        return path
+
+    return get
 
 
 @pytest.fixture(scope="session")

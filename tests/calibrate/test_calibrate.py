@@ -165,14 +165,32 @@ def test_a_scale_that_cannot_be_divided_by_is_refused(scale):
         fold_into_norm(block.ln1, [block.attn.qkv], scale)
 
 
-@pytest.mark.parametrize("algorithm", [lambda m, t: awq(m, t, clip=False), smoothquant], ids=["AWQ", "SmoothQuant"])
+ALGORITHMS = {"AWQ": lambda m, t: awq(m, t, clip=False), "SmoothQuant": smoothquant}
+
+
+@pytest.fixture(scope="module")
+def folded(trained, text):
+    """A model as trained or with planted outliers, and its twin by an algorithm, made once; neither may be changed."""
+    made = {}
+
+    def get(algorithm, planted):
+        if (algorithm, planted) not in made:
+            model = plant_outliers(trained) if planted else trained
+            before = {name: p.clone() for name, p in model.state_dict().items()}
+            twin = ALGORITHMS[algorithm](model, text)
+            assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items()), "the model was touched"
+            made[algorithm, planted] = model, twin
+        return made[algorithm, planted]
+
+    return get
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("planted", [False, True], ids=["as trained", "planted"])
-def test_before_rounding_the_model_computes_the_same(trained, text, algorithm, planted):
-    model = plant_outliers(trained) if planted else trained
-    before = {name: p.clone() for name, p in model.state_dict().items()}
-    twin = algorithm(model, text)
+def test_before_rounding_the_model_computes_the_same(folded, text, algorithm, planted):
+    model, twin = folded(algorithm, planted)
+    before = model.state_dict()
     assert apart(model, twin, text) < 1e-4
-    assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items()), "the model was touched"
     assert {n: p.shape for n, p in twin.state_dict().items()} == {n: p.shape for n, p in before.items()}
     moved = {n for n, p in twin.state_dict().items() if not torch.equal(p, before[n])}
     assert moved and not any("fc2" in name or "emb" in name or "ln_f" in name for name in moved)
@@ -236,10 +254,10 @@ def test_clipping_knows_that_the_activations_were_divided():
     assert (errors[0] <= errors[1] * (1 + 1e-6)).all() and errors[0].sum() < 0.99 * errors[1].sum()
 
 
-def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(trained, text):
+def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(folded, text):
     for planted, least, most in ((True, 0, 0.1), (False, 0.8, 1)):
-        model = plant_outliers(trained) if planted else trained
-        twin, plain = awq(model, text, clip=False), round_to_nearest(model)
+        model, twin = folded("AWQ", planted)
+        plain = round_to_nearest(model)
         errors = np.zeros(2)
         for name, layer, seen in walk_linear_layers(model, text):
             if name.endswith(("qkv", "fc1")):

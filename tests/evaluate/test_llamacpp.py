@@ -68,16 +68,18 @@ def tokenizer():
 
 
 @pytest.fixture(scope="module")
-def runs(trained, tokenizer, tmp_path_factory):
+def runs(exported):
     """A run for every type, each llama.cpp in a process of its own."""
-    folder, made = tmp_path_factory.mktemp("llamacpp"), {}
-    for kind in KINDS:
-        path = folder / f"{kind}.gguf"
-        write_minigpt(path, trained, tokenizer, kind)
-        made[kind] = Run(path, LlamaCpp(path), dequantized(path))
+    made = {kind: Run(exported(kind), LlamaCpp(exported(kind)), dequantized(exported(kind))) for kind in KINDS}
     yield made
     for run in made.values():
         run.llama.close()
+
+
+@pytest.fixture(scope="module")
+def of_trained(trained):
+    """The logits of the model as it was trained, for six windows."""
+    return [ours(trained, window[:-1]) for window in windows(6)]
 
 
 # ---- tokens ----------------------------------------------------------------------------------------------------------
@@ -141,7 +143,7 @@ def assert_same_logits(theirs: np.ndarray, mine: np.ndarray) -> None:
 
 @pytest.mark.parametrize("kind", ["F32", "F16"])
 def test_logits_equal_pytorch_s_but_for_rounding_to_float16(kind, runs):
-    for window in windows(6):
+    for window in windows(3):
         tokens = window[:-1]
         assert_same_logits(runs[kind].llama.logits(tokens.tolist()), ours(runs[kind].model, tokens))
 
@@ -149,12 +151,10 @@ def test_logits_equal_pytorch_s_but_for_rounding_to_float16(kind, runs):
 @pytest.mark.parametrize("kind", [*QUANTIZED, "BF16"])
 def test_dequantized_weights_in_an_f32_file_give_the_same_logits(kind, runs, tokenizer, tmp_path):
     """What our decoder makes of the blocks, run by llama.cpp: no rounding of activations is in the way."""
-    path = tmp_path / "dequantized.gguf"
+    path, tokens = tmp_path / "dequantized.gguf", windows(2)[1][:-1]
     write_minigpt(path, runs[kind].model, tokenizer, "F32")
     with LlamaCpp(path) as llama:
-        for window in windows(3):
-            tokens = window[:-1]
-            assert_same_logits(llama.logits(tokens.tolist()), ours(runs[kind].model, tokens))
+        assert_same_logits(llama.logits(tokens.tolist()), ours(runs[kind].model, tokens))
 
 
 def test_the_bound_sees_one_matrix_that_is_off_by_half_a_percent(runs):
@@ -170,16 +170,16 @@ def test_the_bound_sees_one_matrix_that_is_off_by_half_a_percent(runs):
 
 
 @pytest.mark.parametrize("kind", [*QUANTIZED, "BF16"])
-def test_a_quantized_file_differs_by_no_more_than_the_rounding_of_activations(kind, runs, trained):
+def test_a_quantized_file_differs_by_no_more_than_the_rounding_of_activations(kind, runs, of_trained):
     """NLL, KL and argmax against PyTorch with the same weights; and it is these weights that llama.cpp uses."""
     losses, divergences, agreements, moved = [], [], [], []
-    for window in windows(6):
+    for window, unrounded in zip(windows(6), of_trained, strict=True):
         tokens, targets = window[:-1], window[1:]
         theirs, mine = runs[kind].llama.logits(tokens.tolist()), ours(runs[kind].model, tokens)
         losses.append(nll(theirs, targets) - nll(mine, targets))
         divergences.append(kl(mine, theirs))
         agreements.append(np.mean(theirs.argmax(-1) == mine.argmax(-1)))
-        moved.append(kl(ours(trained, tokens), mine))
+        moved.append(kl(unrounded, mine))
     assert abs(np.mean(losses)) < 2e-3
     assert np.mean(divergences) < 1e-3
     assert np.mean(agreements) > 0.97
@@ -219,7 +219,7 @@ def test_greedy_text_is_the_same_for_f32(prompt, runs, trained, tokenizer):
 
 def test_held_out_perplexity_is_within_half_a_percent_of_ours_for_f32(runs):
     theirs, mine = [], []
-    for window in windows(24):
+    for window in windows(8):
         tokens, targets = window[:-1], window[1:]
         theirs.append(nll(runs["F32"].llama.logits(tokens.tolist()), targets))
         mine.append(nll(ours(runs["F32"].model, tokens), targets))

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from places import ROOT
 
+from miniquant.cli import main
 from miniquant.core.errors import MiniquantError
 from miniquant.lab import exercises
 from miniquant.lab.assembly import assemble, build, deliver
@@ -238,16 +241,18 @@ def test_a_folder_without_notebooks_is_refused(tmp_path):
         assemble(tmp_path, tmp_path / "out")
 
 
-def test_a_solved_set_is_assembled_by_the_command_and_a_wrong_function_fails_the_tests_of_the_folder(tmp_path):
+def test_a_solved_set_is_assembled_by_the_command_and_a_wrong_function_fails_the_tests_of_the_folder(
+    tmp_path, monkeypatch
+):
     labs, out = tmp_path / "labs", tmp_path / "labs" / "workspace" / "26-gguf-export"
     labs.mkdir()
     for path in SOLUTIONS:
         shutil.copyfile(path, labs / path.name)
-    command = [sys.executable, "-m", "miniquant.cli", "assemble"]  # in the folder of the labs, as a student does
-    done = subprocess.run(command, cwd=labs, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "25 of 25 pass" in done.stdout
-    assert "the reference stands in" not in done.stdout
+    monkeypatch.chdir(labs)  # as a student does
+    done = CliRunner().invoke(main, ["assemble"])
+    assert done.exit_code == 0, done.output
+    assert "25 of 25 pass" in done.output
+    assert "the reference stands in" not in done.output
     manifest = json.loads((out / "manifest.json").read_text("utf-8"))
     assert manifest["reference_stands_in_for"] == []
     assert manifest["sizes"]["predicted"] == manifest["sizes"]["file"] == (out / "minigpt.gguf-lite").stat().st_size
@@ -262,6 +267,7 @@ def test_a_solved_set_is_assembled_by_the_command_and_a_wrong_function_fails_the
     tested = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={out}", "test_gguf_io.py"],
         cwd=out, capture_output=True, text=True, encoding="utf-8",
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # the folder needs none
     )  # fmt: skip
     assert tested.returncode == 1
     assert "test_nibbles_from_8_to_15_are_negative" in tested.stdout

@@ -95,26 +95,46 @@ def checkout(tmp_path):
     return tmp_path
 
 
+IN_THE_CHECKOUT = """
+import runpy
+import sys
+from pathlib import Path
+
+from miniquant.cli import main
+from miniquant.lab.authoring.course import read_course
+
+def notebooks(*arguments):
+    sys.argv = ["tools/notebooks.py", *arguments]
+    runpy.run_path(sys.argv[0], run_name="__main__")
+
+
+number = sys.argv[1]
+for run, *arguments in [(main, ["lab", "check", "a_new_lab"]), (notebooks, number), (notebooks, "--check", number)]:
+    try:
+        run(*arguments)
+    except SystemExit as end:
+        if end.code:
+            raise
+lab = read_course(Path.cwd())[-1].labs[-1]
+print(lab.number, lab.title, lab.time.practice)
+"""
+
+
 def test_a_new_exercise_of_a_new_lab_passes_its_checks_and_its_notebook_is_derived(checkout):
     written = new_exercise("a_new_lab", "double_them", checkout)
     names = {path.relative_to(checkout).as_posix() for path in written}
     assert "src/miniquant/lessons/a_new_lab/double_them.py" in names
     (notebook,) = (name for name in names if name.endswith(".ipynb"))
 
-    def run(*command):
-        environment = {"PYTHONPATH": str(checkout / "src"), "PATH": "/usr/bin:/bin"}
-        return subprocess.run(
-            [sys.executable, *command], cwd=checkout, env=environment, capture_output=True, text=True, check=True
-        ).stdout
-
-    assert "double_them: 5 mistakes, right" in run("-m", "miniquant.cli", "lab", "check", "a_new_lab")
     number = notebook.split("/")[1][:2]
-    run("tools/notebooks.py", number)
+    environment = {"PYTHONPATH": str(checkout / "src"), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", IN_THE_CHECKOUT, number], cwd=checkout, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "double_them: 5 mistakes, right" in done.stdout
     assert "raise NotImplementedError" in (checkout / notebook.replace("solutions", "notebooks")).read_text("utf-8")
-    run("tools/notebooks.py", "--check", number)
-    course = "from pathlib import Path; from miniquant.lab.authoring.course import read_course; import miniquant\n"
-    course += "lab = read_course(Path.cwd())[-1].labs[-1]; print(lab.number, lab.title, lab.time.practice)"
-    assert run("-c", course).split("\n")[0] == f"{number} a new lab 3"
+    assert done.stdout.splitlines()[-1] == f"{number} a new lab 3"
 
 
 @pytest.mark.parametrize(

@@ -37,17 +37,21 @@ def training():
     return corpus.training_documents()
 
 
+@pytest.fixture(scope="module")
+def trained_on(training):
+    return long_paragraphs(training)
+
+
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("fresh", [False, True])
-def test_no_held_out_paragraph_stands_in_the_training_text(source, fresh, training):
+def test_no_held_out_paragraph_stands_in_the_training_text(source, fresh, trained_on):
     held_out = long_paragraphs(corpus.held_out_documents(source, fresh=fresh))
     assert len(held_out) > 100
-    assert not set(held_out) & set(long_paragraphs(training))
+    assert not set(held_out) & set(trained_on)
 
 
-def test_no_long_paragraph_stands_twice_in_a_part(training):
-    for documents in (training, *(corpus.held_out_documents(source) for source in SOURCES)):
-        found = long_paragraphs(documents)
+def test_no_long_paragraph_stands_twice_in_a_part(trained_on):
+    for found in (trained_on, *(long_paragraphs(corpus.held_out_documents(source)) for source in SOURCES)):
         assert len(found) == len(set(found))
 
 

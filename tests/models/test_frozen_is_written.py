@@ -41,23 +41,33 @@ def quantized(dtype, rule):
     return quantize_linear_layers(model, Config(QuantizationConfig(GRID_RULES[rule])))
 
 
-def by_official(path):
+@pytest.fixture(scope="module")
+def ggml():
+    """ggml's C code, in one process for all tests."""
+    with LlamaCpp(None) as llama:
+        yield llama
+
+
+def by_official(path, ggml):
     """name -> weights, by the official package; each quantized tensor also by ggml's C code."""
     found = {}
-    with LlamaCpp(None) as llama:
-        for t in gguf.GGUFReader(path).tensors:
-            w = gguf.quants.dequantize(t.data, t.tensor_type)
-            if t.tensor_type.name not in ("F32", "F16"):
-                assert np.array_equal(llama.dequantize(np.array(t.data), int(t.tensor_type)), w)
-            found[t.name] = w.reshape(tuple(map(int, t.shape))[::-1])
+    for t in gguf.GGUFReader(path).tensors:
+        w = gguf.quants.dequantize(t.data, t.tensor_type)
+        if t.tensor_type.name not in ("F32", "F16"):
+            assert np.array_equal(ggml.dequantize(np.array(t.data), int(t.tensor_type)), w)
+        found[t.name] = w.reshape(tuple(map(int, t.shape))[::-1])
     return found
 
 
-def by_safetensors(path):
+def by_miniquant(path, ggml):
+    return weights_of(path)
+
+
+def by_safetensors(path, ggml):
     return safetensors.numpy.load_file(path)
 
 
-def by_json(path):
+def by_json(path, ggml):
     tensors = json.loads(path.read_text("utf-8"))["tensors"]
     return {n: np.array(t["data"], np.float32).reshape(t["shape"]) for n, t in tensors.items()}
 
@@ -92,8 +102,8 @@ def exported(format):
 BLOCKS, LITE = ("Q8_0", "Q4_0", "Q4_1"), ("int8", "int4_g64")
 WAYS = {  # what is written, by whom it is read, and the rules that it can hold
     "gguf by the bridge": (bridged, by_official, BLOCKS),
-    "bump of that gguf": (to_bump, weights_of, ("Q8_0", "Q4_0")),
-    "gguf-lite": (to_lite, weights_of, LITE),
+    "bump of that gguf": (to_bump, by_miniquant, ("Q8_0", "Q4_0")),
+    "gguf-lite": (to_lite, by_miniquant, LITE),
     "gguf, F32": (to_f32_gguf, by_official, (*BLOCKS, *LITE, "int3_g64")),
     "exporter's gguf": (exported(ExportFormat.GGUF), by_official, (*BLOCKS, *LITE, "int3_g64")),
     "exporter's safetensors": (exported(ExportFormat.SAFETENSORS), by_safetensors, (*BLOCKS, *LITE, "int3_g64")),
@@ -104,10 +114,10 @@ CASES = [pytest.param(way, rule, id=f"{way}, {rule}") for way, (*_, rules) in WA
 
 @every_dtype
 @pytest.mark.parametrize(("way", "rule"), CASES)
-def test_every_format_holds_the_weights_that_the_frozen_model_computes_with(way, rule, dtype, tmp_path):
+def test_every_format_holds_the_weights_that_the_frozen_model_computes_with(way, rule, dtype, ggml, tmp_path):
     model = freeze(quantized(dtype, rule))
     write, read, _ = WAYS[way]
-    found = read(write(model, tmp_path))
+    found = read(write(model, tmp_path), ggml)
     for name, w in model.state_dict().items():
         written = found[gguf_name(name)]
         assert written.dtype == np.float32
@@ -123,11 +133,11 @@ def test_every_format_that_is_exported_is_tried():
 
 @every_dtype
 @pytest.mark.parametrize("rule", BLOCKS)
-def test_a_llama_of_any_dtype_is_written_as_it_was_frozen(rule, dtype, tmp_path):
+def test_a_llama_of_any_dtype_is_written_as_it_was_frozen(rule, dtype, ggml, tmp_path):
     model = save_llama(tmp_path / "folder").to(dtype)
     model = freeze(quantize_linear_layers(model, Config(QuantizationConfig(GRID_RULES[rule]), exclude=["lm_head"])))
     path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama", embedding="F32")
-    found, name_of = by_official(path), official_names(model.config)
+    found, name_of = by_official(path, ggml), official_names(model.config)
     for name, w in checkpoint(model.float()).items():  # float() widens what is not frozen, and changes no number
         assert np.array_equal(found[name_of(name)], by_hand(name, w, model.config)), name
 

@@ -7,6 +7,7 @@ since llama.cpp rounds the activations as well. A head permuted wrongly moves it
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 
@@ -37,7 +38,6 @@ from miniquant.models.file_types import FILE_TYPES, PRESETS
 from miniquant.models.huggingface import convert as huggingface
 from miniquant.models.huggingface.convert import convert_folder
 from miniquant.models.quantize_gguf import quantize_gguf
-from miniquant.models.to_gguf import write_minigpt
 
 LLAMA3 = {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 32}
 MODELS = {
@@ -87,14 +87,30 @@ def in_llamacpp(path, float32_cache=True):
         return llama.logits(IDS)
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The folder of each kind of model, saved once, and a copy of the model that is the test's own."""
+    made = {}
+
+    def get(save, **options):
+        key = (save, repr(options))
+        if key not in made:
+            folder = tmp_path_factory.mktemp("saved") / "folder"
+            made[key] = folder, save(folder, **options)
+        folder, model = made[key]
+        return folder, copy.deepcopy(model)
+
+    return get
+
+
 # ---- weights, logits, text -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", MODELS)
-def test_llamacpp_computes_what_transformers_computes(case, tmp_path):
+def test_llamacpp_computes_what_transformers_computes(case, saved, tmp_path):
     save, options = MODELS[case]
-    model = save(tmp_path / "folder", **options)
-    convert_folder(tmp_path / "folder", tmp_path / "m.gguf", "f32")
+    folder, model = saved(save, **options)
+    convert_folder(folder, tmp_path / "m.gguf", "f32")
     expected = logits(model, IDS)
     assert expected.std() > 0.4  # not flat
     bound = 3e-3 if "gpt2" in case else 1e-5
@@ -106,10 +122,10 @@ def test_llamacpp_computes_what_transformers_computes(case, tmp_path):
 
 @pytest.mark.parametrize("case", MODELS)
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
-def test_the_official_reader_finds_every_weight_where_the_official_names_say(case, kind, tmp_path):
+def test_the_official_reader_finds_every_weight_where_the_official_names_say(case, kind, saved, tmp_path):
     save, options = MODELS[case]
-    model = save(tmp_path / "folder", **options)
-    converted = convert_folder(tmp_path / "folder", tmp_path / "m.gguf", kind)
+    folder, model = saved(save, **options)
+    converted = convert_folder(folder, tmp_path / "m.gguf", kind)
     official, weights = official_names(model.config), checkpoint(model)
     found = {tensor.name: tensor for tensor in gguf.GGUFReader(tmp_path / "m.gguf").tensors}
     assert found.keys() - {"rope_freqs.weight"} == set(map(official, weights))
@@ -146,9 +162,9 @@ WIDE = {  # rows of 256: a K-quant's block
 
 @pytest.mark.parametrize("save", WIDE)
 @pytest.mark.parametrize("kind", QUANTIZED)
-def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save, tmp_path):
-    model = save(tmp_path / "folder", **WIDE[save])
-    converted = convert_folder(tmp_path / "folder", tmp_path / "m.gguf", kind)
+def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save, saved, tmp_path):
+    folder, model = saved(save, **WIDE[save])
+    converted = convert_folder(folder, tmp_path / "m.gguf", kind)
     plain = logits(model, IDS)
     expected = logits(as_the_file_has_it(model, tmp_path / "m.gguf"), IDS)
     assert np.abs(in_llamacpp(tmp_path / "m.gguf") - expected).max() < 0.12
@@ -165,26 +181,24 @@ def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save
         assert file.metadata["general.quantization_version"] == gguf.GGML_QUANT_VERSION
 
 
-def test_the_mix_gives_more_bits_to_values_and_half_of_ffn_down(tmp_path):
-    save_llama(tmp_path / "folder", **WIDE[save_llama])
-    types = convert_folder(tmp_path / "folder", tmp_path / "m.gguf", "q4_k_m").types
+def test_the_mix_gives_more_bits_to_values_and_half_of_ffn_down(saved, tmp_path):
+    types = convert_folder(saved(save_llama, **WIDE[save_llama])[0], tmp_path / "m.gguf", "q4_k_m").types
     more = [name for name, kind in types.items() if kind == "Q6_K"]
     assert more == [
         *("output.weight", "blk.2.attn_v.weight", "blk.2.ffn_down.weight"),
         *("blk.3.attn_v.weight", "blk.3.ffn_down.weight"),
     ]
-    save_gpt2(tmp_path / "gpt2", **WIDE[save_gpt2])
-    types = convert_folder(tmp_path / "gpt2", tmp_path / "m.gguf", "q4_k_m").types
+    types = convert_folder(saved(save_gpt2, **WIDE[save_gpt2])[0], tmp_path / "m.gguf", "q4_k_m").types
     assert [types[f"blk.{n}.attn_qkv.weight"] for n in range(2)] == ["Q4_K", "Q6_K"]  # the values are in it
     assert types["token_embd.weight"] == "Q6_K"  # it is the head as well
 
 
-def test_converting_to_a_preset_is_converting_to_f32_and_quantizing(tmp_path):
-    save_llama(tmp_path / "folder", **WIDE[save_llama])
-    convert_folder(tmp_path / "folder", tmp_path / "f32.gguf", "F32")
+def test_converting_to_a_preset_is_converting_to_f32_and_quantizing(saved, tmp_path):
+    folder, _ = saved(save_llama, **WIDE[save_llama])
+    convert_folder(folder, tmp_path / "f32.gguf", "F32")
     for name, kind in PRESETS.items():
         if name in ("Q4_0", "Q4_K_M", "IQ4_NL"):
-            convert_folder(tmp_path / "folder", tmp_path / "at_once.gguf", kind)
+            convert_folder(folder, tmp_path / "at_once.gguf", kind)
             quantize_gguf(tmp_path / "f32.gguf", tmp_path / "in_two_steps.gguf", name)
             with read_gguf(tmp_path / "at_once.gguf") as one, read_gguf(tmp_path / "in_two_steps.gguf") as two:
                 assert one.tensors.keys() == two.tensors.keys()
@@ -276,7 +290,7 @@ def test_the_keys_are_the_official_package_s_and_of_the_types_llamacpp_reads(sav
 
 
 @pytest.mark.parametrize("kind", FILE_TYPES)
-def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, trained, tmp_path):
+def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, trained, exported, tmp_path):
     """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
     parts = {"ln1": "ln_1", "attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj", "ln2": "ln_2"}
     parts |= {"mlp.fc1": "mlp.c_fc", "mlp.fc2": "mlp.c_proj"}
@@ -295,8 +309,7 @@ def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind,
     config = {"architectures": ["GPT2LMHeadModel"], "bos_token_id": 0, "eos_token_id": 0, **sizes}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     convert_folder(folder, tmp_path / "folder.gguf", kind)
-    write_minigpt(tmp_path / "direct.gguf", trained, load_tokenizer(), kind)
-    with read_gguf(tmp_path / "folder.gguf") as one, read_gguf(tmp_path / "direct.gguf") as two:
+    with read_gguf(tmp_path / "folder.gguf") as one, read_gguf(exported(kind)) as two:
         assert one.tensors.keys() == two.tensors.keys()
         for name in one.tensors:
             assert one.tensors[name].dtype == two.tensors[name].dtype

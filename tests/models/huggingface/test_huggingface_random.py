@@ -105,19 +105,19 @@ def widths(config):
     return {"d": config["hidden_size"], "mlp": config["intermediate_size"], "heads": heads}
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(llamas(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_llama_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_llama, config, kind)
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(qwen2s(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_qwen2_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_qwen2, config, kind)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(gpt2s(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_gpt2_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_gpt2, config, kind)
