@@ -74,8 +74,8 @@ def test_a_file_is_not_quantized_into_itself(place):
 
 def test_the_help_names_the_presets_of_quantize_and_the_types_of_convert():
     shown = {name: " ".join(call(name, "--help").output.split()) for name in ("quantize", "convert")}
-    assert f"For .gguf files: {' '.join(PRESETS)}." in shown["quantize"]
-    assert f"For .gguf files: {' '.join(FILE_TYPES)}." in shown["convert"]
+    assert f"What llama.cpp calls the file to make: {' '.join(PRESETS)}." in shown["quantize"]
+    assert f"For .gguf files, in what the weights are stored: {' '.join(FILE_TYPES)}." in shown["convert"]
 
 
 def test_perplexity_of_a_text(place):

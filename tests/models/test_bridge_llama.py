@@ -12,6 +12,7 @@ from hf_models import TEXTS, by_hand, checkpoint, edit, logits, make_tokenizer, 
 from miniquant.core.errors import FormatError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.models.bridge import GGUF_TYPES, ModelExporter
+from miniquant.models.huggingface.sentencepiece import OTHER_SPACES
 from miniquant.models.quantizer import freeze, quantize_linear_layers
 from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES
@@ -50,6 +51,15 @@ def test_a_head_that_is_not_tied_may_be_quantized_like_a_layer(tmp_path):
     path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")
     kinds = {tensor.name: tensor.tensor_type.name for tensor in gguf.GGUFReader(path).tensors}
     assert (kinds["output.weight"], kinds["token_embd.weight"]) == ("Q4_1", "Q8_0")
+
+
+def test_the_notes_of_the_tokenizer_are_printed_as_convert_prints_them(tmp_path, capsys):
+    model = frozen(save_llama(tmp_path / "folder", num_hidden_layers=1, pre="sentencepiece"), GRID_RULES["Q4_1"])
+    ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")
+    assert capsys.readouterr().out == ""
+    edit(tmp_path / "folder" / "tokenizer_config.json", tokenizer_class="LlamaTokenizer")
+    ModelExporter(export_dir=tmp_path).export_gguf_model(model, tmp_path / "folder", "llama")
+    assert capsys.readouterr().out == f"note: {OTHER_SPACES}\n"
 
 
 def test_a_tied_head_is_refused_by_the_quantizer_and_says_to_exclude_it(tmp_path):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import importlib.metadata
+import json
 import math
 import re
 import struct
@@ -143,7 +144,8 @@ def test_every_row_of_the_page_names_a_test_and_every_test_stands_on_the_page():
     text = re.sub(r"\s+", " ", PAGE.read_text(encoding="utf-8"))
     start = r"\* - \*\*\[(L?\d+)\]\{#row-l?\d+\}\*\* "
     rows = re.findall(start, text)
-    assert rows == [str(n) for n in range(1, 40)] + [f"L{n}" for n in range(1, 6)]
+    order = [*range(1, 21), *range(40, 44), *range(21, 40)]  # the later rows are with the document that they are about
+    assert rows == [str(n) for n in order] + [f"L{n}" for n in range(1, 6)]
     named = re.findall(r"`test_(l?\d+)`: ([^.]+)\.", text)
     on_page = {f"test_{number}_{claim.strip().replace(' ', '_')}" for number, claim in named}
     assert on_page == {name for name in globals() if re.match(r"test_l?\d", name)}
@@ -404,6 +406,56 @@ def test_20_nothing_that_a_model_needs_is_dropped(tmp_path):
     assert not torch.allclose(model["q"](x), weight @ x)  # a bias replaced by zeros is another model
     write_lite(tmp_path / "m", model, {})
     assert read_gguf_lite(tmp_path / "m").keys() == model.state_dict().keys()
+
+
+def test_40_the_second_offset_lies_inside_the_first_tensor():
+    weights, size = GGML_QUANT_SIZES[Ggml.Q4_K]
+    n_bytes = 4096 * 4096 // weights * size
+    assert 0x1000 + n_bytes == 0x901000 and 0x901000 % 32 == 0
+    assert 0x801000 - 0x1000 == 4096 * 4096 // 2 < n_bytes  # half a byte a weight: levels without scales and mins
+
+
+def test_41_q8_0_is_a_type_of_files(tmp_path):
+    assert gguf.LlamaFileType.MOSTLY_Q8_0 == 7  # a preset of whole files
+    assert {"MOSTLY_Q8_1", "MOSTLY_Q8_K"}.isdisjoint(gguf.LlamaFileType.__members__)  # those two are for activations
+    w = gaussian(2, 32)
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_tensor("w", quantize(w, Ggml.Q8_0), raw_dtype=Ggml.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    (tensor,) = gguf.GGUFReader(tmp_path / "m.gguf").tensors
+    assert tensor.tensor_type is Ggml.Q8_0
+    assert np.abs(dequantize(tensor.data, Ggml.Q8_0) - w).max() < np.abs(w).max() / 200
+
+
+def test_42_the_loss_of_q4_k_m_depends_on_the_model():
+    models = json.loads((ROOT / "experiments/27-better-four-bits/results.json").read_text("utf-8"))["models"]
+    losses = {}
+    for label, found in models.items():
+        change = found["Q4_K_M"]["pytorch"]["nll_change"]
+        losses[label] = [math.expm1(change[end]) for end in ("low", "mean", "high")]
+    assert losses["as trained"][0] < 0.01 < losses["as trained"][2]  # its interval holds 1 %
+    assert losses["planted outliers"][0] > 0.15
+
+
+def test_43_rows_of_a_gguf_llama_turned_by_halves_give_other_products():
+    q, k = rng().normal(size=(2, 8))  # one head in the order of Hugging Face, where pairs are half a head apart
+    order = np.arange(8).reshape(2, 4).T.ravel()  # and of a GGUF file: number i, then number i + half
+
+    def product(q, k, first, second):
+        angles = 10000.0 ** (-np.arange(4) / 4)
+        turned = []
+        for vector, position in ((q, 5), (k, 2)):
+            pairs = (vector[first] + 1j * vector[second]) * np.exp(1j * angles * position)
+            turned.append(pairs)
+        return (turned[0] * turned[1].conj()).real.sum()
+
+    halves, neighbours = (slice(0, 4), slice(4, 8)), (slice(0, 8, 2), slice(1, 8, 2))
+    right = product(q, k, *halves)
+    assert product(q[order], k[order], *neighbours) == pytest.approx(right, abs=1e-12)
+    assert abs(product(q[order], k[order], *halves) - right) > 0.1
 
 
 # ---- Quark -----------------------------------------------------------------------------------------------------------

@@ -105,6 +105,28 @@ def test_errors_say_what_to_do(prompt, n, said, message, ending):
     assert message in str(caught.value) and "".join(found) == text_of(34, said)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["hello", "--temperature", "nan"], 2, "nan is no temperature; 0.8, for example, is"),
+        (["hello", "--temperature", "inf"], 2, "inf is no temperature"),
+        (["hello", "--temperature", "-1"], 2, "-1.0 is not in the range x>=0"),
+        (["hello", "--seed", "-1"], 2, "-1 is not in the range x>=0"),
+        (["hello", "-n", "-1"], 2, "-1 is not in the range x>=0"),
+        (["h\udcff"], 2, "it is no UTF-8 text"),
+    ],
+)
+def test_a_wrong_call_of_the_command_is_said_and_nothing_runs(arguments, code, message, ending):
+    done = CliRunner().invoke(main, ["run", str(ending), *arguments])
+    assert done.exit_code == code and message in done.output and done.stdout == ""
+
+
+def test_the_command_says_how_a_gguf_file_becomes_one_that_runs(tmp_path):
+    (path := tmp_path / "m.gguf").write_bytes(b"GGUF" + bytes(20))
+    done = CliRunner().invoke(main, ["run", str(path), "hello"])
+    assert str(done.exception) == f"{path} is a GGUF file; miniquant to-bump {path} makes the bump file that run takes"
+
+
 def test_the_whole_context_is_used_without_an_error(ending):
     assert load_tokenizer().encode("AAAAAAAAAA").ids == [33] * 10
     assert "".join(speak.speak(ending, "AAAAAAAAAA", 3)) == text_of(34, 3)

@@ -8,6 +8,7 @@ stderr. Every command imports what it needs when it runs, so that ``inspect`` an
 from __future__ import annotations
 
 import json
+import math
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,8 +199,21 @@ def convert(folder: Path, output: Path, kind: str) -> None:
 
 @main.command(name="to-bump")
 @click.argument("file", type=FILE)
-@click.option("-o", "--output", type=click.Path(path_type=Path), default=Path("weights.bump"), show_default=True)
-@click.option("--layout", type=click.Choice(["aligned", "ckernel"]), default="aligned", help="Of the tensors.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    default=Path("weights.bump"),
+    show_default=True,
+    help="The .bump file.",
+)
+@click.option(
+    "--layout",
+    type=click.Choice(["aligned", "ckernel"]),
+    default="aligned",
+    show_default=True,
+    help="How the tensors lie in the file.",
+)
 def to_bump(file: Path, output: Path, layout: str) -> None:
     """Write the model of the GGUF FILE as one allocation, its blocks as they are; config.json goes beside it.
 
@@ -224,12 +238,28 @@ def to_bump(file: Path, output: Path, layout: str) -> None:
 @click.argument("file", type=FILE)
 @click.argument("prompt")
 @click.option("-n", "length", default=50, show_default=True, type=click.IntRange(0), help="How many tokens at most.")
-@click.option("--temperature", default=0.0, show_default=True, type=click.FloatRange(0), help="0: the most likely.")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn, with a temperature.")
+@click.option(
+    "--temperature",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="0 takes the most likely token each time; above 0, tokens are drawn.",
+)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Repeats a drawing.")
 def run_bump(file: Path, prompt: str, length: int, temperature: float, seed: int) -> None:
-    """Let the model in the bump FILE go on with PROMPT, up to the end of its text."""
+    """Let the model in the bump FILE continue the text PROMPT, until the model ends it or -n tokens are there.
+
+    `miniquant to-bump` makes such a file of a GGUF file. The tokenizer.json beside it is needed, too.
+    """
     from ..runtime.speak import speak
 
+    if not math.isfinite(temperature):
+        raise click.BadParameter(f"{temperature} is no temperature; 0.8, for example, is", param_hint="--temperature")
+    if any("\ud800" <= c <= "\udfff" for c in prompt):  # what the shell passes on for bytes that are no text
+        raise click.BadParameter("it is no UTF-8 text", param_hint="PROMPT")
+    with file.open("rb") as opened:
+        if opened.read(4) == b"GGUF":
+            raise MiniquantError(f"{file} is a GGUF file; miniquant to-bump {file} makes the bump file that run takes")
     begun = False
     try:
         for piece in speak(file, prompt, length, temperature, seed):

@@ -25,7 +25,7 @@ class FileType(click.Option):
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """As click asks for it, when it prints the help."""
         assert isinstance(self.type, TensorType)
-        self.help = f"For .gguf files: {' '.join(self.type.names())}."
+        self.help = f"{self.type.meaning} {' '.join(self.type.names())}."
         return super().get_help_record(ctx)
 
 
@@ -34,6 +34,7 @@ class TensorType(click.ParamType):  # type: ignore[type-arg]  # generic in new v
 
     name = "type"
     known = "FILE_TYPES"
+    meaning = "For .gguf files, in what the weights are stored:"
 
     def names(self) -> list[str]:
         """All of them."""
@@ -52,6 +53,7 @@ class Preset(TensorType):
     """What llama.cpp's quantizer makes under a name."""
 
     known = "PRESETS"
+    meaning = "What llama.cpp calls the file to make:"
 
 
 def say_written(output: Path, types: Iterable[str]) -> None:

@@ -64,8 +64,8 @@ def text_perplexity(
         total = min(len(tokens) // context, windows or len(tokens))
         if not total:
             raise MiniquantError(
-                f"the text has {len(tokens)} tokens in this vocabulary, and one window needs {context}; give a longer "
-                "text or a smaller --context"
+                f"the text has {len(tokens)} token{'s' * (len(tokens) != 1)} in this vocabulary, and one window needs "
+                f"{context}; give a longer text or a smaller --context"
             )
         found = []
         for start in range(0, total * context, context):

@@ -126,6 +126,8 @@ class ModelExporter:
     ) -> Path:
         """Write ``{model_type}.gguf``, which llama.cpp runs, and return its path.
 
+        Texts that get other tokens in llama.cpp than in transformers are named in printed notes.
+
         ``model``: frozen; its quantized layers keep their integers and scales. Linear layers that are not quantized
         stay F32, like norms and biases.
         ``tokenizer_path``: the folder that the model came from: ``tokenizer.json``, and for a Llama ``config.json``.
@@ -143,10 +145,12 @@ class ModelExporter:
             known = ", ".join(f"{name} as {kind!r}" for name, kind in _MODELS)
             raise SchemeError(f"no rule for {type(model).__name__} as {model_type!r}; there are {known}")
         layers = _Layers(model)
-        tensors, metadata = make(model, Path(tokenizer_path), layers, embedding)
+        tensors, metadata, notes = make(model, Path(tokenizer_path), layers, embedding)
         path = self.export_dir / f"{model_type}.gguf"
         path.parent.mkdir(parents=True, exist_ok=True)
         write_gguf(path, tensors, metadata)
+        for note in notes:
+            print(f"note: {note}")
         return path
 
 
@@ -187,7 +191,7 @@ class _Layers:
         return RawTensor(encode_quantized(turned, kind), kind, q.shape)
 
 
-Tensors = tuple[dict[str, Any], dict[str, Any]]  # and metadata
+Tensors = tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]  # metadata; which texts get other tokens
 
 
 def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
@@ -199,7 +203,7 @@ def _minigpt(model: Any, folder: Path, layers: _Layers, embedding: str | None) -
         gguf_name(name): layers.tensor(name, w, head if name == "tok_emb.weight" else "F32")
         for name, w in model.state_dict().items()
     }
-    return tensors, metadata
+    return tensors, metadata, ()
 
 
 def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> Tensors:
@@ -230,13 +234,14 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
             "pass the folder that the model came from",
             path=config.path,
         )
+    tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
         "general.file_type": kind.number,
         "general.quantization_version": QUANTIZATION_VERSION,
-        **read_tokenizer(folder, config, recipe.vocabulary).metadata,
+        **tokenizer.metadata,
     }
-    return tensors | recipe.added(), metadata
+    return tensors | recipe.added(), metadata, tokenizer.notes
 
 
 _MODELS = {
