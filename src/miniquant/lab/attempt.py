@@ -20,21 +20,13 @@ import numpy as np
 
 from ..core.arrays import is_torch
 from ..core.errors import MiniquantError
+from .changes import Change, Watched, change_of
 from .compare import equal
 from .limit import MEMORY, TooSlow, memory_limit, time_limit
 from .spec import Case, Exercise, Finding, Function
 
 HUGE = 14_000  # bits; Python does not write out integers of more than 4300 digits
 SECONDS = 10.0  # for one call of a student's function; every case is small
-
-
-@dataclass(frozen=True)
-class Change:
-    """An argument that a call changed: its place, and its value before and after the call."""
-
-    index: int
-    before: Any
-    after: Any
 
 
 @dataclass(frozen=True)
@@ -114,6 +106,11 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
     arguments = copy.deepcopy(case)
     printed = io.StringIO()
     memory = MEMORY if seconds is not None else None
+    watched = Watched(function) if spec.observe and function is not spec.oracle else None  # it may be given copies
+
+    def change() -> Change | None:
+        return change_of(case, arguments) or (watched.change if watched else None)
+
     try:
         with (
             time_limit(seconds),
@@ -122,15 +119,15 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            result = spec.run(function, arguments)
+            result = spec.run(watched or function, arguments)
     except (Exception, TooSlow, SystemExit) as error:
-        return Outcome(error=error, printed=printed.getvalue(), change=_change(case, arguments))
+        return Outcome(error=error, printed=printed.getvalue(), change=change())
     if bits := _bits_of(result):
         large = Finding(f"the result has an integer of {bits:,} bits", f"an integer of {bits:,} bits")
-        return Outcome(error=large, printed=printed.getvalue(), change=_change(case, arguments))
+        return Outcome(error=large, printed=printed.getvalue(), change=change())
     view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
     warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), "")
-    return Outcome(_copied(result), None, printed.getvalue(), _change(case, arguments), view, warned, result)
+    return Outcome(_copied(result), None, printed.getvalue(), change(), view, warned, result)
 
 
 def attempts(
@@ -176,19 +173,6 @@ def _copied(result: Any) -> Any:
         return copy.deepcopy(result)
     except Exception:
         return result
-
-
-def _change(case: Case, arguments: Case) -> Change | None:
-    for index, (before, after) in enumerate(zip(case, arguments)):
-        if not _unchanged(before, after):
-            return Change(index, before, after)
-    return None
-
-
-def _unchanged(before: Any, after: Any) -> bool:
-    if hasattr(before, "state_dict"):
-        return equal(dict(before.state_dict()), dict(after.state_dict()))
-    return equal(before, after) or not isinstance(before, np.ndarray | list | dict | set | bytearray)
 
 
 def _parts(result: Any) -> list[Any]:

@@ -75,7 +75,7 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
     if isinstance(outcome.error, Finding):
         return Difference(outcome.error.what, _expectation(expected), outcome.error.got)
     if expected.error:
-        return _refusal_problem(spec, outcome, expected.error)
+        return _refusal_problem(spec, outcome, expected.error) or _changed(spec, outcome)
     if outcome.error:
         refused = isinstance(outcome.error, MiniquantError | ValueError) and is_own(outcome.error)
         what = "your function refuses good input" if refused else "your function raised an error"
@@ -91,9 +91,7 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
     if found := difference(expected.result, outcome.result, spec.tolerance, fields, ordered=spec.ordered):
         return found
     if outcome.change:
-        name = list(inspect.signature(spec.reference).parameters)[outcome.change.index]
-        what = f"your function changes its argument in place: {name}; work on a copy"
-        return Difference(what, *change_shown(outcome.change.before, outcome.change.after))
+        return _changed(spec, outcome)
     if outcome.kept:
         what = "the result is in the memory of an earlier call's result: this call changed that one; make a new one"
         return Difference(what, "a fresh result", "the same memory again")
@@ -101,6 +99,15 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         what = "the result shares memory with the argument: changing one changes the other; return a copy"
         return Difference(what, "a fresh array", "a view")
     return None
+
+
+def _changed(spec: Exercise, outcome: Outcome) -> Difference | None:
+    """The argument that a call changed, and the place in it."""
+    if not outcome.change:
+        return None
+    name = list(inspect.signature(spec.reference).parameters)[outcome.change.index]
+    what = f"your function changes its argument in place: {name}{outcome.change.place}; work on a copy"
+    return Difference(what, *change_shown(outcome.change.before, outcome.change.after))
 
 
 def _refusal_problem(spec: Exercise, outcome: Outcome, wanted: BaseException) -> Difference | None:

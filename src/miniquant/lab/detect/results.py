@@ -128,7 +128,7 @@ def _safely(detector: Callable[[], Iterable[Seen | None]]) -> list[Seen]:
 
 def _side_effect(facts: Facts, call: Call) -> Seen:
     if change := call.outcome.change:
-        name = facts.names[change.index]
+        name = facts.names[change.index] + change.place
         return Seen(
             CHANGED,
             f"the result is right, and the call changes its argument `{name}`",

@@ -52,6 +52,9 @@ def cases(random):
     for n in (8,) * 8 + (48,) * 4:
         x = random.normal(size=(60, n)) * random.choice([0.3, 1, 4], n) + random.normal(size=(60, 1))
         cases.append((random.standard_t(3, n).astype(np.float32), x.T @ x / 60, RATIOS))
+    for size in (1e-5, 1e-6) * 3:  # steps that float16 rounds coarsely
+        w = (size * random.normal(size=8)).astype(np.float32)
+        cases.append((w, np.eye(8), RATIOS))
     return cases
 
 
@@ -81,6 +84,9 @@ EXERCISE = Exercise(
         Mistake("the worst", edit("min(ratios", "max(ratios"),
             cause="This is the ratio with the largest error.",
             cure="Take the smallest error.", see="the ratio that moves the output most"),
+        Mistake("the scale not rounded", edit("np.float32(np.float16(np.abs(w).max() * np.float32(ratio) / np.float32(7)))", "np.abs(w).max() * np.float32(ratio) / np.float32(7)"),
+            cause="The errors were measured with a float32 scale, and the file holds it as float16.",
+            cure="Round the scale to float16 first.", see="another ratio for groups of tiny weights"),
         Mistake("steps of absmax / 8", edit("np.float32(7)", "np.float32(8)"),
             cause="This ratio is best for steps of absmax × ratio / 8, with which even ratio 1 clips.",
             cure="Divide by 7.", see="a ratio that is one too large, here and there"),

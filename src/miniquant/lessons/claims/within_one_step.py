@@ -76,6 +76,15 @@ class OneWrong(InMemory):
         return f"OneWrong(at={self.at}, by={self.by})"
 
 
+class LastBit(InMemory):
+    """The last bit of the first weight is wrong, where nothing is quantized."""
+
+    def encode(self, data, quantization):
+        """The weights, with one bit changed."""
+        raw = super().encode(data, quantization)
+        return bytes([raw[0] ^ 1]) + raw[1:] if quantization == F32 else raw
+
+
 class LosesSmallBlocks(InMemory):
     """Blocks whose largest weight is below a hundredth of the matrix's become zeros."""
 
@@ -98,7 +107,7 @@ def cases(random):
     wrong += [(DocumentsQ4(), drawn, Q8_0), (DimsAsGiven(), drawn, F32), (DimsAsGiven(), ramp, Q4_0)]
     wrong += [(OneWrong(at, by), ramp, Q8_0) for at, by in ((0, 3), (31, -3), (12, 3))]
     wrong += [(OneWrong(at, by), ramp, Q4_0) for at, by in ((1, -3), (30, 3), (12, 3), (17, 1))]
-    wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(3), drawn, F32), (LosesSmallBlocks(), sizes, Q8_0)]
+    wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(3), drawn, F32), (LastBit(), drawn, F32), (LastBit(), ramp, F32), (LosesSmallBlocks(), sizes, Q8_0)]
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
     return right + wrong
 
@@ -140,6 +149,9 @@ EXERCISE = Exercise(
         Mistake("float32 may be off, too", edit("bool((before == after).all())", "bool((np.abs(before - after) <= 2 * np.abs(before).max(axis=1, keepdims=True)).all())"),
             cause="A float32 may be off as well, and nothing may be lost where nothing is rounded.",
             cure="Ask for equal weights in F32.", see="`True` for a float32 that was changed"),
+        Mistake("nearly equal in float32", edit("bool((before == after).all())", "np.allclose(before, after)"),
+            cause="`np.allclose` allows a small difference, and in F32 each weight must be equal.",
+            cure="Compare with `==`.", see="`True` for a float32 whose last bit is wrong"),
         Mistake("half a step in Q4_0", edit("1.01 * step", "0.505 * step"),
             cause="Half a step was allowed. In Q4_0 the weight at the other end of the block may be a whole step off: there is no level 8.",
             cure="Allow one whole step.", see="`False` for right exporters"),

@@ -12,7 +12,8 @@ from .gguf_string import oracle as string_oracle
 def key_value(key, value):
     """One key with its value.
 
-    key: str; value: bool, int from 0 to 2**32 - 1, float, str, or a list of str or of int, not empty
+    key: str; value: bool, int from 0 to 2**32 - 1, float that is not too large for float32, str, or a list of str or of int,
+    not empty, the ints from -2**31 to 2**31 - 1
     ->   bytes: the key as a string, the type as a u32, the value as the table says; every number little-endian
     """
     head = gguf_string(key)
@@ -76,6 +77,13 @@ def cases(random):
         ("ends", [-(2**31), 2**31 - 1]),
         ("one number", [7]),
         ("one token", ["x"]),
+        ("rope.freq_base", 10000.0),
+        ("one", 1.0),
+        ("zero", 0.0),
+        ("minus two", -2.0),
+        ("unused tokens", ["a", "", "b", ""]),
+        ("größe", [0, 1, 0, 300]),
+        ("many", list(range(300))),
     ]
     drawn = random.integers(0, 2**31, 3).tolist()
     return [*made, ("count", 2**32 - 1), *((f"n{i}", n) for i, n in enumerate(drawn)), ("numbers", drawn)]
@@ -152,6 +160,12 @@ EXERCISE = Exercise(
         Mistake("signed integers", edit('"<II", 4', '"<Ii", 5'),
             cause="An integer was written as i32, type 5; llama.cpp expects its counts as u32 and refuses the file.",
             cure="Use type 4 and `I` for a single integer.", see="`05` where the type `04` is expected"),
+        Mistake("a whole float taken for an int", edit("    if isinstance(value, int):", "    if isinstance(value, int | float) and value >= 0 and value == int(value):").edit('"<II", 4, value', '"<II", 4, int(value)'),
+            cause="A float with a whole value, such as 10000.0, was written as a u32. The Python type decides, and not the value.",
+            cure="Ask for `int` with `isinstance`, and write each float as type 6.", see="`04` where the type `06` is expected, for 1.0 and 10000.0"),
+        Mistake("empty texts left out", edit("for text in value)", "for text in value if text)"),
+            cause="The empty texts of a list were left out, and the number of elements counts them.",
+            cure="Write each text, an empty one as its length 0.", see="eight bytes too few for each empty text of a list"),
         Mistake("text instead of types", body('return f"{key}={value}\\n".encode()'),
             cause="That is a line of GGUF-lite, and GGUF has no lines.",
             cure="Write the key as a string, then its type, then its value.", see="`=` after the key"),

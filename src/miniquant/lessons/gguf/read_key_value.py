@@ -97,8 +97,9 @@ def cases(random):
     head = string_oracle("k")
     good += [(head + struct.pack("<IIQ", 9, of, 0) + b"\xee", 0) for of in (8, 5)]  # empty arrays
     bad = [(head + struct.pack("<IQ", kind, 3), 0) for kind in (10, 12, 13, 0, 5)]
+    bad += [(head + struct.pack("<IQ", kind, 0) + bytes(8), 0) for kind in (0x0104, 0x040006, 0x07000007, 0x0108, 0x80000009)]
     bad += [(head + struct.pack("<IIQ", 9, of, 2) + bytes(16), 0) for of in (4, 6, 9)]
-    bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9)]  # empty, and of an unknown element type
+    bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9, 0x0105, 0x08000008)]  # empty, and of an unknown element type
     drawn = [int(n) for n in random.integers(0, 2**31, 4)]
     return [*good, *bad, (pair_oracle("drawn", drawn), 0), (pair_oracle("one", drawn[0]), 0)]
 
@@ -134,6 +135,12 @@ EXERCISE = Exercise(
     ),
     why="llama.cpp prints every pair of a file when it loads it, and now you can print them, too.",
     mistakes=(
+        Mistake("the type in one byte", edit('struct.unpack_from("<I", data, position)', "data[position : position + 1]"),
+            cause="Only the first byte of the type was read, so a type such as 260, which the table does not have, was taken for 4.",
+            cure="Read the type as a u32.", see="a result where a type must be refused"),
+        Mistake("the element type in one byte", edit("    position += 12", "    of %= 256\n    position += 12"),
+            cause="Only the first byte of the element type was read, so 261, which the table does not have, was taken for 5.",
+            cure="Read the element type as a u32.", see="an empty list where an element type must be refused"),
         Mistake("the position before the value", edit("data, position)\n        return key, value, position + struct.calcsize(NUMBERS[kind])", "data, position)\n        return key, value, position"),
             cause="After a number, the next position is where the number begins.",
             cure="Add the bytes that the number takes.", see="texts right, and after a number a next position that is too small"),

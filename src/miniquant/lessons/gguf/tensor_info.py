@@ -11,7 +11,7 @@ from .gguf_string import gguf_string
 def tensor_info(name, shape, type_code, offset):
     """The info of one tensor.
 
-    name: text, shape: tuple in PyTorch's order, type_code: ggml's number, offset: integer
+    name: text, shape: tuple in PyTorch's order, () or up to four ints of 1 or more, type_code: ggml's number, offset: integer
     ->   bytes: the name as a string, n_dims u32, the dims as u64 in reversed order (the last number of shape first), type
     u32, offset u64; every number little-endian
     """
@@ -45,6 +45,11 @@ def cases(random):
         ("blk.0.ffn_up.weight", (1024, 256), 2, 0x0102030420),
         ("s", (), 0, 64),
         ("cube", (2, 3, 5), 1, 128),
+        ("row", (1, 64), 0, 0),
+        ("column", (64, 1), 1, 32),
+        ("one", (1,), 0, 32),
+        ("kernel", (1, 1, 3, 5), 0, 64),
+        ("long", (2**32 + 2, 2**33 + 32), 30, 2**40),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
     return [*made, *((f"blk.{i}.weight", (a, b), (0, 2, 8)[i % 3], c * 32) for i, (a, b, c) in enumerate(drawn))]
@@ -103,6 +108,9 @@ EXERCISE = Exercise(
             edit("gguf_string(name)", 'struct.pack("<Q", len(name)) + name.encode()'),
             cause="The length counts the characters of the name, and a reader needs its bytes.",
             cure="Write the name with `gguf_string`.", see="ASCII names right, and a name with an accent too short"),
+        Mistake("dims of 1 left out", edit("shape[::-1]", "[dim for dim in shape[::-1] if dim != 1]"),
+            cause="Dims of 1 were left out, and a matrix of one row was described as a vector.",
+            cure="Write each dim of the shape.", see="n_dims 1 for the shape (1, 64)"),
         Mistake("offset before type", edit('"<IQ", type_code, offset', '"<QI", offset, type_code'),
             cause="The last two fields are exchanged.",
             cure="Write the type first and the offset last.", see="the type in the last bytes"),

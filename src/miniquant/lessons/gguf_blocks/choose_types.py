@@ -111,6 +111,16 @@ EXERCISE = Exercise(
         Mistake("exactly full is too full", edit("more <= left", "more < left"),
             cause="A matrix that would fill the budget to the last byte stays Q4_0.",
             cure="Compare with `<=`.", see="bytes that are wasted, as many as one matrix needs"),
+        Mistake("weights changed", body("""
+                left = budget - sum(count // 32 * 18 for count in weights.values())
+                for name, count in weights.items():
+                    more = count // 32 * 16
+                    weights[name] = "Q8_0" if more <= left else "Q4_0"
+                    left -= more if more <= left else 0
+                return weights
+            """),
+            cause="The types were written into `weights`, and the caller's numbers of weights are gone.",
+            cure="Write them into a new dict.", see="that the call changes its argument `weights`"),
         Mistake("Q8_0 counted whole", edit("count // 32 * 16", "count // 32 * 34"),
             cause="Q8_0 is counted with all its 34 bytes, and 18 of them are there already.",
             cure="Count the difference, 16 bytes a block.", see="bytes that are wasted"),

@@ -51,6 +51,8 @@ def cases(random):
         [filled(1e-6, 5e-7, -3e-8)],  # d is 0 as float16, and 1 / d is not
         [ramp, ramp / 10],
     ]
+    below = [np.nextafter(np.float32(half), np.float32(0)) for half in (0.5, 1.5, 7.5)]  # one step of float32 below a half
+    made += [[filled(127, *below, *(-x for x in below))], [filled(-4e-4, 1e-4, 4e-6)]]  # and a d below the normal numbers of float16
     return [*((np.array(w, np.float32),) for w in made), (random.normal(0, 0.02, (40, 32)).astype(np.float32),)]
 
 
@@ -84,6 +86,10 @@ EXERCISE = Exercise(
             cause="`np.floor(x + 0.5)` takes -0.5 to 0, and C's `roundf`, which ggml uses, takes it to -1.",
             cure="Round half away from zero: cut off, then look at the rest.",
             see="right for positive weights, and a 0 where a weight is exactly minus half of d"),
+        Mistake("a half added in float32", edit("whole + np.trunc(2 * (x - whole))", "np.sign(x) * np.floor(np.abs(x) + np.float32(0.5))"),
+            cause="The sum of |x| and 0.5 is rounded to float32: 0.49999997 + 0.5 is 1 there, and 0.49999997 is below a half.",
+            cure="Cut off, then look at the rest; no sum is rounded then.",
+            see="a 1 where a value is a last digit below one half"),
         Mistake("cut off instead of rounded", edit("(whole + np.trunc(2 * (x - whole)))", "x"),
             cause="`astype(np.int8)` drops the digits after the point.",
             cure="Round before you convert.", see="values one too small in size, about half of them"),

@@ -30,8 +30,9 @@ def oracle(tensors):
     for shape, code in tensors:
         per, size = {0: (1, 4), 2: (32, 18), 8: (32, 34)}[code]
         rows = shape[0] if len(shape) == 2 else 1
+        row = sum(size for _ in range(0, shape[-1], per))
         for _ in range(rows):
-            taken += sum(size for _ in range(0, shape[-1], per))
+            taken += row
             found += shape[-1]
     return taken, taken / found * 8
 
@@ -47,6 +48,10 @@ def cases(random):
         [((256, 256), 2), ((256, 256), 8), ((256,), 0), ((7, 5), 0)],
         [((5,), 0), ((1, 32), 2), ((5,), 0)],
         [((3, 96), 2), ((2, 96), 2)],
+        [((2**11, 2**20), 2)],
+        [((2**12, 2**20), 8), ((32,), 0)],
+        [((2**10, 2**20), 0), ((2**10, 2**20), 2), ((2**10, 2**20), 8)],
+        [((1, 1), 0), ((1,), 0)],
     ]
     drawn = [
         [((int(a), 32 * int(b)), (0, 2, 8)[int(c)]) for a, b, c in random.integers((1, 1, 0), (9, 9, 3), (5, 3))] for _ in range(3)
@@ -117,6 +122,9 @@ EXERCISE = Exercise(
         Mistake("bytes for every weight", edit("n // weights * size", "n * size"),
             cause="Every weight was given the bytes of a whole block.",
             cure="Divide the weights by the weights of a block first.", see="32 times too many bytes for Q4_0 and Q8_0"),
+        Mistake("weights counted in 32 bits", edit("math.prod(shape)", "(math.prod(shape) + 2**31) % 2**32 - 2**31"),
+            cause="The number of weights was kept in 32 bits with a sign, and a tensor may have 2**31 weights or more.",
+            cure="Multiply with `math.prod`: Python's integers have no end.", see="right but for very large tensors"),
         Mistake("whole bits", edit("8 * n_bytes / n_weights", "8 * n_bytes // n_weights"),
             cause="`//` cut the bits off at the point.",
             cure="Divide with `/`.", see="4 where 4.5 is expected"),

@@ -32,6 +32,9 @@ def oracle(w):
     return np.array(scales, np.float32), np.array(zeros, np.int16)
 
 
+STEP = 307 / 2**12  # float16 holds it; 7.5 × STEP, times 1 / STEP in float32, is less than 7.5
+
+
 def _filled(*first):
     return [*first, *[first[-1]] * (32 - len(first))]
 
@@ -46,6 +49,8 @@ def cases(random):
         [_filled(-5, 10), _filled(-20, 10)],
         [_filled(-7.501, 7.505)],  # 15.006 / 15 is 1.0004, which float16 rounds to 1
         [_filled(-0.3, 0.6)],
+        [_filled(-0.5, 14.5), _filled(-1.5, 13.5), _filled(-2.5, 12.5), _filled(-12.5, 2.5)],  # zero lies between two integers
+        [STEP * np.array(_filled(-7.5, 7.5)), STEP * np.array(_filled(-3.5, 11.5))],  # so it does here, and 1 / scale is rounded
         [_filled(-1.25e-6)],  # below the smallest scales float16 rounds so coarsely that -low / scale is 21
     ]
     return [*((np.array(w, np.float32),) for w in made), (random.normal(0, 0.05, (24, 32)).astype(np.float32),)]
@@ -82,6 +87,12 @@ EXERCISE = Exercise(
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="The zero point is the integer below -low / scale, and not the nearest one.",
             cure="Round first, with `np.rint`.", see="some zero points one too small"),
+        Mistake("halves rounded up", edit("np.rint(-low / np.where(scale == 0, np.float32(np.inf), scale))", "np.floor(-low / np.where(scale == 0, np.float32(np.inf), scale) + np.float32(0.5))"),
+            cause="A half goes up, and here it goes to the even integer.",
+            cure="Use `np.rint`.", see="3 where 2 is expected, for a zero point between the two"),
+        Mistake("multiplied by 1 / scale", edit("-low / np.where(scale == 0, np.float32(np.inf), scale)", "-low * (1 / np.where(scale == 0, np.float32(np.inf), scale))"),
+            cause="1 / scale is rounded to float32, and so is the product, and a half may become less than a half.",
+            cure="Divide by the scale.", see="nearly everything right, and a zero point between two integers off by one"),
         Mistake("the scale rounded last", edit(".astype(np.float16).astype(np.float32)", "").edit(
                 "return scale,", "return scale.astype(np.float16).astype(np.float32),"
             ),

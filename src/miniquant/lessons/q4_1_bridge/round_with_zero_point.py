@@ -4,6 +4,7 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, edit
 from ..shared.by_hand import nearest32
+from .affine_parameters import STEP
 from .affine_parameters import oracle as parameters
 
 
@@ -38,6 +39,7 @@ def cases(random):
         (np.float32([[-2.5, -1.25, 0, 1.5, 4]]), _column(0.5), _column(5, dtype=np.int16)),
         (np.float32([[-99, -6, 11, 99]]), _column(1), _column(5, dtype=np.int16)),  # beyond both ends
         (np.float32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int16)),  # ties
+        (STEP * np.float32([[3.5, 7.5, -3.5, -7.5]]), _column(STEP), _column(8, dtype=np.int16)),  # ties, and 1 / scale is rounded
         (np.float32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int16)),
         (w, *parameters(w)),
     ]
@@ -78,6 +80,9 @@ EXERCISE = Exercise(
         Mistake("halves rounded up", edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
             cause="A half goes up, and equation (1) sends it to the even integer.",
             cure="Use `np.rint`.", see="a tie one step too high"),
+        Mistake("multiplied by 1 / scale", edit("np.rint(x / scale)", "np.rint(x * (1 / scale))"),
+            cause="1 / scale is rounded to float32, and so is the product, and a half may become less than a half.",
+            cure="Divide by the scale.", see="nearly everything right, and a tie one step off"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Each weight goes to the next level towards zero, and not to the nearest one.",
             cure="Use `np.rint`.", see="about half of the weights one step too close to zero"),

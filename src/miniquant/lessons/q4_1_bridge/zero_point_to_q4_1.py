@@ -5,6 +5,7 @@ import struct
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
+from ..shared.by_hand import nearest32
 
 
 def zero_point_to_q4_1(q, scale, zero_point):
@@ -13,6 +14,8 @@ def zero_point_to_q4_1(q, scale, zero_point):
     q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16
     ->   n × 20 bytes, block after block: scale and -scale × zero_point as little-endian float16, then byte j with integer
     j in its low and integer j + 16 in its high nibble. For a zero point of 0, 0.0 and -0.0 are both right.
+
+    -scale × zero_point is computed in float32, from the scale as it is given, and rounded to float16 at the end.
     """
     d = scale.astype("<f2").view(np.uint8)  # (n, 2)
     m = (-scale * zero_point).astype("<f2").view(np.uint8)  # (n, 2)
@@ -24,7 +27,7 @@ def oracle(q, scale, zero_point):
     """One block at a time, one byte at a time."""
     out = b""
     for levels, [s], [z] in zip(q.tolist(), scale.tolist(), zero_point.tolist()):
-        out += struct.pack("<ee", s, -s * z) + bytes(levels[j] + 16 * levels[j + 16] for j in range(16))
+        out += struct.pack("<ee", s, nearest32(-s * z)) + bytes(levels[j] + 16 * levels[j + 16] for j in range(16))
     return out
 
 
@@ -66,6 +69,8 @@ def cases(random):
         case([RAMP], [0.1], [7]),
         case([RAMP], [0.25], [0]),
         case(*drawn),
+        (np.array([RAMP], np.uint8), np.float32([[0.1]]), np.int16([[7]])),  # float16 does not hold the scale
+        (drawn[0].astype(np.uint8), np.float32(drawn[1])[:, None], np.int16([15, 11, 9, 7, 13, 3])[:, None]),
     ]
 
 
@@ -82,6 +87,9 @@ EXERCISE = Exercise(
         Mistake("the minimum unsigned", edit("(-scale * zero_point)", "(scale * zero_point)"),
             cause="m was stored as scale × zero_point, and a reader adds m.",
             cure="Store -scale × zero_point.", see="the sign bit missing in byte 3"),
+        Mistake("the minimum of the rounded scale", edit("(-scale * zero_point)", "(-scale.astype(np.float16).astype(np.float32) * zero_point)"),
+            cause="m was computed from the scale that was rounded to float16 before.",
+            cure="Compute it from the scale as it is given, and round at the end.", see="right where float16 holds the scale, else a last digit of m"),
         Mistake("the zero point stored", edit("(-scale * zero_point)", "zero_point"),
             cause="m is a weight, the smallest that the block can hold, and not an integer.",
             cure="Store -scale × zero_point.", see="a whole number in m"),
