@@ -103,8 +103,9 @@ def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
     yield from (replace(seen, weak=low < high) for seen in _of_width(right, found, unit))
     if any(places):
         return  # where the bytes came in, or are lost, is said below
-    many = "many" if len(found) > len(right) else "few"
-    yield Seen(f"the field {name}", f"{only}: it has too {many} bytes", "Work this field by hand.", 16)
+    ends = f"the bytes before the field {name} are right" + (f", and so are the last {len(tail)}" if tail else "")
+    text = f"{ends}; there, {_bytes(len(found))} found and {len(right)} expected"
+    yield Seen(f"the field {name}", text, "Work this field by hand.", 16)
 
 
 def _of_width(right: bytes, found: bytes, unit: Unit) -> Iterator[Seen]:

@@ -139,7 +139,8 @@ def _numbers(pairs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[str, float]]:
             yield f"is {number(ratio)} times the right value", 10
     if len(pairs) > 1 and (all(x > 0 for x in off) or all(x < 0 for x in off)):
         more = all(abs(a) <= abs(b) for a, b in pairwise(off)) and len(off) > 2 and abs(off[0]) < abs(off[-1])
-        yield f"is too {'large' if off[0] > 0 else 'small'}{', from place to place by more' if more else ''}", 30
+        how = ", at no place by less than at the place before" if more else ""
+        yield f"is too {'large' if off[0] > 0 else 'small'}{how}", 30
 
 
 TEXTS: tuple[tuple[str, Callable[[str], str]], ...] = (

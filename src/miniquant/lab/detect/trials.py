@@ -28,7 +28,7 @@ TRIES = 6  # calls with another argument
 
 
 def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
-    """A second call with the same arguments gives something else: the function keeps something from call to call."""
+    """A second call with the same arguments gives something else: something is kept, or drawn at random."""
     call = calls[0]
     second = attempt(facts.spec, facts.function, call.case, 2.0)
     if second.error or equal(second.result, call.outcome.result) or isinstance(call.outcome.result, LAZY):
@@ -37,7 +37,7 @@ def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None  # it does not even equal a copy of itself
     if type(second.result) is not type(call.expected.result) or "object at 0x" in repr(second.result):
         return None  # addresses, say, which are others in every call
-    text = "two calls with the same arguments give different results: something is kept from call to call"
+    text = "two calls with the same arguments give different results: something is kept, or drawn at random"
     return Seen("not the same twice", text, "Begin with fresh values inside the function.", plain=True)
 
 
