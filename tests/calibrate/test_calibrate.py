@@ -323,6 +323,13 @@ def test_the_ends_of_the_strength_are_allowed_and_each_strength_gives_its_own_we
     assert not any(torch.allclose(a, b) for a, b in ((weights[0], weights[1]), (weights[1], weights[2])))
 
 
+def test_the_progress_bar_has_the_name_of_the_algorithm_and_is_shown_when_asked_for(capsys):
+    smoothquant(random_model(), np.zeros((1, 8), np.int64))
+    assert capsys.readouterr().err == ""
+    smoothquant(random_model(), np.zeros((1, 8), np.int64), progress=True)
+    assert "SmoothQuant: 100%" in (shown := capsys.readouterr().err) and "8/8" in shown
+
+
 @pytest.mark.parametrize("strength", [-0.1, 1.1, np.nan])
 def test_a_strength_beyond_the_ends_is_refused(strength):
     with pytest.raises(QuantizationError, match="from 0 to 1"):

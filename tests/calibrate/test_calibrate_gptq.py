@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from miniquant.calibrate import calibration_tokens, gptq, round_to_nearest
-from miniquant.calibrate.gptq import cholesky_of_inverse, damped, gptq_layer
+from miniquant.calibrate.gptq import _never_worse, cholesky_of_inverse, damped, gptq_layer
 from miniquant.calibrate.inputs import get_weight, output_error
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.quality import evaluate
 from miniquant.models.corpus import held_out_windows
 from miniquant.models.minigpt import random_model
-from miniquant.quantization.grids import GRID_RULES, Grid, dequantize
+from miniquant.quantization.grids import GRID_RULES, Grid, QuantizedMatrix, dequantize
 
 GROUPED = ("Q4_1", "Q4_0", "Q8_0", "int3_g64", "int4_g64", "int8")
 
@@ -54,6 +54,24 @@ def test_two_columns_by_hand():
     assert found.q.tolist() == [[0, 1]]
     # errors: [-0.4, 0.6] gives 0.16 + 0.36 - 0.24 = 0.28; [-0.4, -0.4] gives 0.16 + 0.16 + 0.16 = 0.48
     assert np.allclose(error(found, w, hessian), 0.28)
+
+
+def test_the_grid_of_each_later_group_is_fitted_to_what_the_columns_before_it_left():
+    """Column 31 goes from 3.4375 to 3. H couples it to column 32 by 0.9, so that 30 becomes 30 + 0.9 × 0.4375."""
+    w, hessian = np.zeros((1, 96), np.float32), np.eye(96)
+    w[0, [0, 31, 32, 64]] = 15, 3.4375, 30, 45
+    hessian[31, 32] = hessian[32, 31] = 0.9
+    found = gptq_layer(w, hessian, GRID_RULES["Q4_1"], damping=0, act_order=False)
+    assert found.grid.scale.tolist() == [[1, np.float16(30.39375 / 15), 3]]
+    assert found.q[0, [0, 31, 32, 64]].tolist() == [15, 3, 15, 15]
+    plain = gptq_layer(w, np.eye(96), GRID_RULES["Q4_1"], damping=0, act_order=False)
+    assert plain.grid.scale.tolist() == [[1, 2, 3]]
+
+
+def test_of_two_roundings_that_are_as_good_gptq_s_is_kept():
+    w, grid = np.float32([[0.5], [0.25]]), Grid(np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), 0, 1)
+    found, plain = (QuantizedMatrix(np.array(q), grid) for q in ([[1], [1]], [[0], [0]]))
+    assert _never_worse(found, plain, w, np.eye(1)).q.tolist() == [[1], [0]]
 
 
 def test_three_columns_by_hand_with_damping():

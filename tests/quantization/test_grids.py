@@ -256,7 +256,7 @@ def test_a_block_of_q4_1_by_hand():
         ("Q4_0", {"q": 8}, "holds integers from -8 to 7, found some from -8 to 8"),
         ("Q4_1", {"size": 64}, "has a scale for 32 weights, the grid one for 64"),
         ("Q4_1", {"dtype": f32}, "q holds float32; expected integers"),
-        ("Q4_K", {}, "no blocks of type Q4_K are made from a grid; there are Q4_0, Q4_1, Q8_0"),
+        ("Q4_K", {}, "no blocks of type Q4_K are made from a grid; there are Q4_0, Q4_1, Q5_0, Q5_1, Q8_0$"),
         ("F16", {}, "no blocks of type F16"),
     ],
 )
