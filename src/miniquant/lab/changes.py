@@ -57,8 +57,8 @@ def change_of(before: tuple[Any, ...], after: tuple[Any, ...]) -> Change | None:
     """
     for index, (old, new) in enumerate(zip(before, after)):
         if found := _first(old, new):
-            place, *values = found
-            return Change(index, *values, place)
+            place, was, now = found
+            return Change(index, was, now, place)
     return None
 
 
@@ -89,7 +89,7 @@ def _first(before: Any, after: Any) -> Place | None:
         names = getattr(before, "_fields", None)
         places = [f".{name}" for name in names] if names else [f"[{i}]" for i in range(len(before))]
         inside = list(zip(places, before, after))
-    elif dataclasses.is_dataclass(before) and type(before).__dataclass_params__.frozen:  # others may note their calls
+    elif dataclasses.is_dataclass(before) and _is_frozen(before):  # others may note their calls
         names = [each.name for each in dataclasses.fields(before)]
         inside = [(f".{name}", getattr(before, name, None), getattr(after, name, None)) for name in names]
     else:
@@ -100,6 +100,10 @@ def _first(before: Any, after: Any) -> Place | None:
         if found := _first(old, new):
             return place + found[0], *found[1:]
     return None
+
+
+def _is_frozen(value: Any) -> bool:
+    return bool(value.__dataclass_params__.frozen)
 
 
 def _is_plain(value: Any) -> bool:

@@ -15,7 +15,7 @@ EMPTY = "a model without tensors"
 def model_shapes(names):
     """A strategy that draws the shapes of a model's tensors.
 
-    names: list of str, at least five   ->   a strategy; each draw is a dict, name -> shape, of at most five names
+    names: list of str, at least five, none of them twice   ->   a strategy; each draw is a dict, name -> shape, of at most five names
     A shape is a tuple of ints, (n,) for a vector or (rows, n) for a matrix: rows from 1 to 8, n from 1 to 300.
 
     A hundred draws have each of these at least ten times: two names or more that are not sorted; a vector; a matrix of

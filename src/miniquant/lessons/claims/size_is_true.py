@@ -8,8 +8,8 @@ from ...lab import Exercise, Mistake, edit
 def size_is_true(said, n_bytes):
     """Whether a stated size is that of a file, to the last digit that it states.
 
-    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25 kB"; a kB is 1000 B, and so on   ->   True or False
-    n_bytes: int, the size of the file. It may be off by half of the last stated digit: 1.25 kB stands for 1246 to 1254 bytes. What a number of
+    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25 kB" or "1500 B"; a kB is 1000 B, and so on   ->   True or False
+    n_bytes: int, the size of the file. It may be off by half of the last stated digit: 1.25 kB stands for 1246 to 1254 bytes, and 1500 B for 1500 bytes. What a number of
     bytes exactly at such an end gives is not checked.
     """
     number, unit = said.split()
