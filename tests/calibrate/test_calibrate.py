@@ -287,6 +287,7 @@ def test_planted_outliers_change_no_bit_of_the_logits_and_are_there(trained, tex
 def test_what_cannot_be_planted_is_refused():
     every = plant_outliers(random_model(), 64, 2).layers[0].ln1.weight / random_model().layers[0].ln1.weight
     assert every.tolist() == [2] * 64
+    assert torch.equal(plant_outliers(random_model(), 0).layers[0].ln1.weight, random_model().layers[0].ln1.weight)
     first, again = (plant_outliers(random_model(), **seed).layers[0].ln1.weight for seed in ({}, {"seed": 0}))
     assert torch.equal(first, again)
     for channels, factor in ((65, 32), (-1, 32), (5, 0), (5, np.inf)):
