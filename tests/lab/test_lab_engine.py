@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import signal
 import time
 from html.parser import HTMLParser
 
@@ -361,6 +362,28 @@ def test_a_time_limit_is_lifted_afterwards():
             pass
     with time_limit(5):
         assert sum(range(10)) == 45
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers of signals here")
+def test_an_alarm_while_a_limit_is_being_lifted_leaves_no_timer_behind(monkeypatch):
+    real = signal.setitimer
+
+    def late(timer, seconds, *again):
+        if timer == signal.ITIMER_PROF and not seconds:
+            signal.raise_signal(signal.SIGPROF)  # as on a busy machine, where the next alarm is there already
+        return real(timer, seconds, *again)
+
+    before = signal.getsignal(signal.SIGPROF)
+    monkeypatch.setattr(signal, "setitimer", late)
+    try:
+        with time_limit(5, processor=True):
+            done = sum(range(10))
+        assert done == 45
+        assert signal.getitimer(signal.ITIMER_PROF) == (0, 0)
+        assert signal.getsignal(signal.SIGPROF) == before
+    finally:
+        real(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def test_a_limit_inside_another_does_not_lift_it():

@@ -31,8 +31,11 @@ def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[No
         timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
         clock = time.process_time if processor else time.monotonic
 
+        inside = True  # an alarm that comes once the block is left must not raise: the timer would stay on
+
         def stop(*_: object) -> None:
-            raise TooSlow(f"no end after {seconds:g} s")
+            if inside:
+                raise TooSlow(f"no end after {seconds:g} s")
 
         start = clock()
         outer, _ = signal.getitimer(timer)  # what is left of a limit around this one; 0 if there is none
@@ -40,8 +43,12 @@ def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[No
         # again and again: a bare except may swallow the first
         signal.setitimer(timer, min(seconds, outer or seconds), AGAIN)
         try:
-            yield
+            try:
+                yield
+            finally:
+                inside = False
         finally:
+            inside = False  # once more: an alarm may have come just before the line above
             signal.setitimer(timer, 0)
             signal.signal(number, before)
             if outer:
