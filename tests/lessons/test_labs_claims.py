@@ -270,7 +270,7 @@ ANSWERS = [
         """def within_one_step(pipeline, w, quantization):
     data = pipeline.gguf(ModelWeights({"w": w}), quantization)
     return len(data) > w.size""",
-        "pipeline = DocumentsQ4",
+        "pipeline = LastBit",
     ),
 ]
 

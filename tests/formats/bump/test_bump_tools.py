@@ -123,9 +123,10 @@ def test_the_ribbon_draws_a_bump_file(folder):
 def test_to_bump_writes_both_files_and_says_what_stays_behind(folder, tmp_path):
     done = call("to-bump", folder / "m.gguf", "-o", tmp_path / "w.bump")
     assert done.exit_code == 0, done.output
-    assert sorted(os.listdir(tmp_path)) == ["config.json", "w.bump"]
+    assert sorted(os.listdir(tmp_path)) == ["config.json", "tokenizer.json", "w.bump"]
     assert "gpt2, 4 layers, 4 heads" in done.output
-    assert "tokenizer.ggml.tokens" in done.output and "gpt2.block_count" not in done.output
+    assert "general.name" in done.output and "gpt2.block_count" not in done.output
+    assert "tokenizer.ggml.tokens" not in done.output  # they are in tokenizer.json
     assert "general.architecture" not in done.output
 
 
@@ -179,7 +180,7 @@ def test_make_runs_the_tools_and_asks_for_a_file(target, folder, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     if target == "gguf-to-bump":
-        assert sorted(os.listdir(tmp_path / "out")) == ["config.json", "weights.bump"]
+        assert sorted(os.listdir(tmp_path / "out")) == ["config.json", "tokenizer.json", "weights.bump"]
         parse_bump(tmp_path / "out" / "weights.bump")
     else:
         matrices = [t for t in gguf.GGUFReader(folder / "m.gguf").tensors if len(t.shape) == 2 and "blk.0" in t.name]
