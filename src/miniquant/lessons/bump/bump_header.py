@@ -10,8 +10,8 @@ from ..shared.by_hand import by_digits
 def bump_header(layers, vocab, embed, context, heads, checksum):
     """The header of a bump file with a MiniGPT in it.
 
-    layers, vocab, embed, context, heads: integers; checksum: 32 bytes   ->   128 bytes, model_type 2; every
-    number little-endian
+    layers, vocab, embed, context, heads: integers up to 2**32 - 1; checksum: 32 bytes   ->   128 bytes, model_type 2;
+    every number little-endian
     """
     width = embed // heads
     aligned = [-(-dim // 16) * 16 for dim in (embed, width, context)]
@@ -41,8 +41,9 @@ def fields(*_):
 
 
 def cases(random):
-    """The trained model, two whose dims are no multiples of 16, then random sizes."""
+    """The trained model, two whose dims are no multiples of 16, numbers of 32 bits, then random sizes."""
     made = [(4, 1024, 256, 256, 4, bytes(range(32))), (1, 3, 20, 5, 2, b"\xaa" * 32), (2, 7, 96, 100, 6, bytes(32))]
+    made += [(1, 2**32 - 1, 16, 2**31 + 1, 1, bytes(32)), (3, 2**31, 2**31 + 96, 2**32 - 1, 1, bytes(range(100, 132)))]
     for _ in range(4):
         heads, width = (int(n) for n in random.integers(1, 20, 2))
         layers, vocab, context = (int(n) for n in random.integers(1, 2**17, 3))

@@ -11,7 +11,7 @@ def bump_order(layer, n_layers, tensors):
     tensors: list of str, each once, the names in the GGUF file: "blk.0.attn_q.weight", ...; and of these
         before the layers   token_embd.weight, position_embd.weight (if there)
         after the layers    output_norm.weight, output_norm.bias (if there), output.weight (if there)
-    ->  list: a name, or None for a bias of a layer that the file does not have
+    ->  list: a name, or None for a bias of a layer that the file does not have; the name of a bias ends with ".bias"
 
     Raises ValueError if a tensor is left over, or if one is missing that is neither a bias of a layer nor marked
     (if there).
@@ -44,7 +44,7 @@ def oracle(layer, n_layers, tensors):
     for number in range(n_layers):
         for part in layer:
             before = len(found)
-            take("blk." + str(number) + "." + part, not part.endswith("bias"))
+            take("blk." + str(number) + "." + part, part.split(".")[-1] != "bias")
             if len(found) == before:
                 found.append(None)
     take("output_norm.weight", True)
@@ -66,7 +66,7 @@ def toy_tensors(n_layers, drop=("bias",)):
 
 
 def cases(random):
-    """Toys of none to twelve layers, optional ends, another order, a tensor too many, then one too few."""
+    """Toys of none to twelve layers, optional ends, another order, a tensor too many, other layers, then one too few."""
     one, three = toy_tensors(1), toy_tensors(3, ("q.bias",))
     cases = [(TOY, 1, one), (TOY, 3, three), (TOY, 0, ENDS), (TOY, 12, toy_tensors(12, ()))]
     cases.append((TOY, 1, [*one, "output.weight"]))
@@ -81,6 +81,11 @@ def cases(random):
     named = ["token_embd.weight", "blk.0.attn_output.weight", "output_norm.weight"]  # `output.weight` is in a longer name
     cases += [(["attn_output.weight"], 1, named), (["attn_output.weight"], 1, [*named, "output.weight"])]
     cases += [(TOY, 1, [*one, extra]) for extra in ("token_embd.bias", "blk.0.ffn_down.bias", "blk.0.attn_q.weight2")]
+    cases.append((TOY, 2, [name for name in toy_tensors(2, ()) if name != "blk.0.attn_q.bias"]))
+    other = ["attn.k_bias.weight", "attn.k.norm.bias", "a.bias", "debias", "bias.scale"]
+    names = [f"blk.{i}.{part}" for i in range(2) for part in other]
+    cases += [(other, 2, [*ENDS, *(name for name in names if not name.endswith(lost))]) for lost in (".bias", "debias", "scale", ".weight")]
+    cases += [(other, 2, [*ENDS, *names]), ([], 2, ENDS)]
     for lost in ("ffn_up", "attn_norm", "token_embd", "output_norm"):
         cases.append((TOY, 1, [name for name in one if lost not in name]))
     return cases

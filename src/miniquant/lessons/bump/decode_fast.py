@@ -17,7 +17,8 @@ def decode_fast(raw):
     raw: (n, 34) uint8, each row a block: a little-endian float16 d, then 32 signed bytes q
     ->   (n, 32) float32: d × q
 
-    Every product is exact in float32. raw is not changed. Each call returns a new array.
+    d is finite, and every product is exact in float32; 0.0 and -0.0 are equal. raw is not changed. Each call returns a
+    new array.
     """
     d = raw[:, :2].copy().view("<f2").astype(np.float32)  # (n, 1)
     out = raw[:, 2:].view(np.int8).astype(np.float32)  # (n, 32)
@@ -37,9 +38,10 @@ def block(d, *q):
 
 
 def cases(random):
-    """A scale of 1, one that is negative, several blocks, a tiny scale, zeros, random blocks."""
+    """A scale of 1, one that is negative, several blocks, a tiny scale, zeros, random blocks, the largest scales."""
     scales = random.normal(0, 0.01, (50, 1)).astype("<f2").view(np.uint8)
     many = np.concatenate([scales, random.integers(0, 256, (50, 32), np.uint8)], axis=1)
+    other = np.concatenate([scales, many[:, :1:-1]], axis=1)  # the same scales, other values
     return [
         (np.array([block(1, 1, 2, -3, 127, -128)]),),
         (np.array([block(-0.5, 1, -1, 7)]),),
@@ -48,6 +50,8 @@ def cases(random):
         (np.array([block(0, 5, 6)]),),
         (np.array([block(3.0009765625, *range(-16, 16))]),),  # 11 bits of the scale are used
         (many,),
+        (other,),
+        (np.array([block(65504, 127, -128), block(2**-15, 3), block(-65504, 1)]),),
     ]
 
 

@@ -36,7 +36,7 @@ def _block(d, q):
 
 
 def cases(random):
-    """One block, two, a scale of 0, then random blocks."""
+    """One block, two, a scale of 0, scales that are subnormal or large, then random blocks."""
     one, ramp = np.ones(32, np.float32), np.arange(64, dtype=np.float32) / 8
     made = [
         ([_block(0.5, [4, 2])], one),
@@ -44,6 +44,8 @@ def cases(random):
         ([_block(1.0, [1, 2, 3]), _block(0.25, [100, -60])], ramp),
         ([_block(-2.0, [7] * 32), _block(0.5, [1] * 32)], ramp),
         ([_block(0.0, [9])], one),
+        ([_block(2**-24, [100, -128]), _block(-(2**-15), [5, 7])], 4096 * ramp),
+        ([_block(60000.0, [127, -1])], one),
     ]
     cases = [(np.array(blocks, np.uint8), x) for blocks, x in made]
     for n in (3, 8):

@@ -39,7 +39,7 @@ def _block(d, q):
 
 
 def cases(random):
-    """One pair, large sums, two pairs, small scales, a scale of 0, then random blocks."""
+    """One pair, large sums, two pairs, small scales, a scale of 0, subnormal scales, then random blocks."""
     made = [
         ([_block(0.5, [4, 2])], [_block(2.0, [1, 3])]),
         ([_block(1.0, [127] * 32)], [_block(1.0, [127] * 32)]),
@@ -47,6 +47,8 @@ def cases(random):
         ([_block(1.0, [1, 2, 3]), _block(0.25, [100, -60])], [_block(0.5, [4, 4]), _block(4.0, [1, 2])]),
         ([_block(0.0005, [100] * 32)], [_block(0.0007, [90] * 32)]),
         ([_block(0.0, [9])], [_block(1.0, [9])]),
+        ([_block(2**-24, [-128] * 32)], [_block(-30000.0, [-128] * 32)]),
+        ([_block(3 * 2**-17, [100])], [_block(1.0, [120])]),
     ]
     cases = [tuple(np.array(blocks, np.uint8) for blocks in pair) for pair in made]
     for n in (3, 8):

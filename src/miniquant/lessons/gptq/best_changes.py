@@ -31,7 +31,7 @@ def oracle(h, first):
 
 
 def cases(random):
-    """Two weights, three by hand, then random Hessians."""
+    """Two weights, three by hand, random Hessians, no change, then two weights that hardly differ."""
     made = [
         ([[2.0, 1.0], [1.0, 4.0]], 2.0),
         ([[4.0, 2.0, 1.0], [2.0, 2.0, 0.0], [1.0, 0.0, 2.0]], 1.0),
@@ -40,6 +40,7 @@ def cases(random):
     for n in (3, 4, 6):
         x = random.normal(0, 1, (20, n)) + random.normal(0, 1, (20, 1))
         made.append(((x.T @ x / 20).tolist(), float(random.normal())))
+    made += [(made[2][0], 0.0), ([[2.0, 0.06, 0.05], [0.06, 1.0, 0.999], [0.05, 0.999, 1.0]], 1.0)]  # two that hardly differ
     return [(np.array(h), first) for h, first in made]
 
 

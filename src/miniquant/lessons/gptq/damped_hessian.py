@@ -10,7 +10,7 @@ from ...lab import Exercise, Mistake, edit
 def damped_hessian(x, damping):
     """What GPTQ knows of the calibration text.
 
-    x: (tokens, in) float64; damping: a float, usually 0.01
+    x: (tokens, in) float64; damping: a float from 0 on, usually 0.01
     ->   (in, in) float64: H = XᵀX / tokens, plus damping × mean(diagonal of H) on the diagonal
     """
     h = x.T @ x / len(x)
@@ -27,18 +27,22 @@ def oracle(x, damping):
 
 
 def cases(random):
-    """Small texts, two columns that are always equal, then random activations."""
+    """Small texts, equal columns, random activations, a column of zeros, no damping, one channel, one token."""
     return [
         (np.array([[1.0, 2.0], [3.0, 4.0]]), 0.5),
         (np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 1.0]]), 0.25),
         (np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [0.0, 0.0]]), 0.01),  # two columns that are always equal
         (random.normal(0, [1, 4, 0.5, 2], (20, 4)), 0.1),
+        (np.array([[1.0, 0.0, 2.0], [3.0, 0.0, -1.0]]), 0.5),  # a channel that is always 0
+        (np.array([[1.0, 2.0], [0.0, 3.0], [2.0, -1.0]]), 0.0),
+        (np.array([[2.0], [-1.0], [1.0]]), 0.25),
+        (np.array([[0.002, -0.001, 0.003]]), 0.01),
     ]
 
 
 EXERCISE = Exercise(
     goal="Sum up the calibration text in one matrix, XᵀX / n, and add a part of its mean diagonal to the diagonal.",
-    reference=damped_hessian, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-6,
+    reference=damped_hessian, oracle=oracle, cases=cases, minutes=5, difficulty="core", tolerance=1e-9,
     hints=(
         "x has a row for each token, so its transpose times itself has a row and a column for each input channel. Damping changes the diagonal alone.",
         "`@` multiplies matrices, `np.diag` gives the diagonal, and `np.eye` is a matrix that is 1 there and 0 elsewhere.",

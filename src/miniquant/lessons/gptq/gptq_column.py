@@ -9,7 +9,7 @@ def gptq_column(w, j, rounded, u):
     """Round one column, and let the columns after it make up for its change.
 
     w: (out, in) float64; j: which column; rounded: (out,) float64, its new values
-    u: (in, in) float64, the upper triangular factor of the inverse Hessian
+    u: (in, in) float64, the upper triangular factor of the inverse Hessian, its diagonal above 0
     ->   a new (out, in) float64: column j has its new values, the columns after it have made the best changes in every
     row, and the columns before it are as they were
     """
@@ -32,7 +32,7 @@ def oracle(w, j, rounded, u):
 
 
 def cases(random):
-    """Each column of a small matrix, then random ones."""
+    """Each column of a small matrix, random ones, levels between integers, one row."""
     hand = np.array([[2.0, -1.0, 0.5], [0.0, 4.0, 2.0], [0.0, 0.0, 1.0]])
     w = np.array([[0.4, 0.4, 0.4], [1.2, -0.5, 2.0]])
     cases = [(w, 0, np.rint(w[:, 0]), hand), (w, 1, np.rint(w[:, 1]), hand), (w, 2, np.rint(w[:, 2]), hand)]
@@ -40,6 +40,8 @@ def cases(random):
         u = np.triu(random.normal(0, 1, (size, size)), 1) + np.diag(random.uniform(0.5, 3, size))
         v = random.normal(0, 2, (3, size))
         cases.append((v, j, np.rint(v[:, j]), u))
+    cases.append((w, 0, np.array([0.25, 1.75]), hand))  # levels that are no integers
+    cases.append((w[1:], 1, np.array([-0.75]), hand))
     return cases
 
 

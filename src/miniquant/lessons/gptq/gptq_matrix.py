@@ -10,11 +10,12 @@ def gptq_matrix(w, scale, minimum, u):
     """Integers from 0 to 15 for a matrix, chosen column by column, from the first to the last.
 
     w: (out, in) float64; u: (in, in) float64, the factor of its Hessian's inverse
-    scale, minimum: (out, groups) float32, one pair for each group of in / groups neighbours; no scale is 0
+    scale, minimum: (out, groups) float32, one pair for each group of in / groups neighbours; scales are above 0
     ->   (out, in) int16
 
     A column goes to its nearest levels, as it is when its turn comes; then the columns after it make up for its change.
-    The level of an integer q is q × scale + minimum; halves are rounded to even.
+    The level of an integer q is q × scale + minimum. (weight - minimum) / scale is computed in float64, and halves are
+    rounded to even.
     """
     left, q = w.copy(), np.zeros(w.shape, np.int16)
     size = w.shape[1] // scale.shape[1]
@@ -41,7 +42,7 @@ def oracle(w, scale, minimum, u):
 
 
 def cases(random):
-    """Two weights, four in two groups, then random matrices with channels that move together."""
+    """Two weights, four in two groups, ties, levels at both ends, groups of one, then random matrices with channels that move together."""
 
     def drawn(out, width, groups):
         w = random.normal(0, 1, (out, width))
@@ -60,6 +61,9 @@ def cases(random):
         (np.array([[0.4, 0.4]]), one, zero, pair),
         (np.array([[2.4, 7.4], [15.8, 20.0]]), np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), pair),
         (np.array([[0.4, 1.3, 0.6, 5.5]]), *two, hand),
+        (np.array([[0.5, 2.0], [1.5, 0.0], [2.5, 1.0]]), np.ones((3, 1), np.float32), np.zeros((3, 1), np.float32), pair),
+        (np.array([[-3.0, 2.0], [19.0, 4.0]]), np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), pair),
+        (np.array([[1.0, 6.3, -2.0]]), np.array([[0.5, 2.0, 1.0]], np.float32), np.float32([[-1, 3, -4]]), hand[:3, :3]),
         drawn(3, 6, 2),
         drawn(4, 8, 2),
         drawn(6, 12, 3),

@@ -32,12 +32,14 @@ def oracle(h, first):
 
 
 def cases(random):
-    """Numbers that can be worked by hand, weights that have nothing to do with each other, then random ones."""
+    """Numbers that can be worked by hand, weights that have nothing to do with each other, no change, then random ones."""
     made = [
         ([[2.0, 1.0], [1.0, 2.0]], 1.0),
         ([[3.0, 1.0], [1.0, 4.0]], 2.0),
         ([[5.0, -2.0], [-2.0, 1.0]], 3.0),
         ([[2.0, 0.0], [0.0, 3.0]], -0.5),
+        ([[3.0, 2.0], [2.0, 4.0]], -2.0),
+        ([[2.0, 1.0], [1.0, 2.0]], 0.0),  # nothing to make up for
     ]
     for _ in range(3):
         x = random.normal(0, [1, 3], (9, 2))

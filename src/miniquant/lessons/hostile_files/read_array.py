@@ -13,8 +13,9 @@ def read_array(data, at, machine):
     """The array of numbers at byte `at` of a GGUF file.
 
     data: the whole file, bytes; at: where the element type (u32) begins, then the count (u64), then the elements;
-    SCALARS: element type -> bytes of an element; machine.allocate(size, purpose) asks for memory, once
-    ->   (the elements as bytes, the place after them). Numbers are little-endian. Ask for the bytes of the elements.
+    SCALARS: element type -> bytes of an element; machine.allocate(size, purpose) asks for memory
+    ->   (the elements as bytes, the place after them). Numbers are little-endian. Ask once, for the bytes of the elements,
+    also if these are 0.
 
     Raises FormatError if type and count or the elements are not all there, or the type is not in SCALARS; then no memory
     was asked for.
@@ -81,6 +82,7 @@ def cases(random):
     bad += [(said(0, 16, bytes(8)), 0), (b"abcdefgh" + said(0, 12, bytes(4)), 8)]
     bad += [(said(256 + 4, 2, bytes(8)), 0), (said(2**24, 2, bytes(8)), 0)]  # a type has four bytes
     bad += [(b"x" * 20 + said(4, 0)[:11], 20), (b"x" * 20, 20), (b"x" * 20, 15)]
+    good += [(said(kind, 1, bytes(range(1, 9))), 0) for kind in (1, 3, 5, 6, 7, 11)]
     drawn = [(said(2, n, random.bytes(2 * n)), 0) for n in (5, 60)]
     return [(data, at, Machine()) for data, at in [*good, *bad, *drawn]]
 

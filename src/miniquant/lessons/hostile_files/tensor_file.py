@@ -9,7 +9,7 @@ def tensor_file(name, taken):
 
     name: any text, from the file; taken: a set of the names of the files that exist already, which stays as it is
     ->   name + ".bin"; it raises FormatError unless the name is 1 to 64 ASCII letters, digits, ".", "_" and "-", does not begin
-    with ".", and its file is not in taken, not even in other capitals
+    with ".", and its file is not in taken, capitals and small letters taken as equal
     """
     import re
 
@@ -44,11 +44,16 @@ def cases(random):
         ("a..b", set()),
         ("-", set()),
         ("_x.", {"_x.bin", "x..bin"}),
+        ("w.bin", {"w.bin"}),
+        ("w", {"w", "w.bin.bin", "v.bin", "w.x.bin"}),
+        ("0", set()),
+        ("nul", {"0.bin"}),
     ]
     bad = ["", "../../.profile", "/etc/passwd", "..\\..\\x", "a/../../x", "....//x", ".", "..", ".hidden", "a/b", "C:x"]
     bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x", "a\\b", "a^b", "[a]"]
     bad += ["w\u0663", "w\u00b2", "\u017f", "\u212a", "w ", " w", "a\r"]  # digits, s and k of other alphabets
-    again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"})]
+    again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"}), ("Ab.c", {"aB.C.bin"}), ("w", {"W.BIN"})]
+    bad += ["+", "a+b", "a,b", "w`", "a@b", "a;b", "a~1", "a$b", "%41"]
     drawn = ["".join(SAFE[i] for i in random.integers(0, 52, 12)) for _ in range(3)]
     return [*good, *((name, set()) for name in bad), *again, *((name, {"w.bin"}) for name in drawn)]
 

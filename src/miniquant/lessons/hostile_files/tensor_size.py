@@ -11,7 +11,7 @@ def tensor_size(dims, weights, size):
 
     dims: tuple of 0 to 4 integers from 0 to 2**64 - 1; `weights` weights take `size` bytes (1 and 4 for F32, 32 and 34
     for Q8_0), and dims[0] is a multiple of `weights`
-    ->   bytes: 0 if a dim is 0; no dims mean one weight
+    ->   bytes: 0 if a dim is 0; no dims mean one weight, and `weights` is 1 then
 
     Raises FormatError if the dims that are not 0 multiply to 2**60 or more.
     """
@@ -43,6 +43,7 @@ def cases(random):
     good = [((3, 5), 1, 4), ((32, 2), 32, 18), ((), 1, 4), ((0, 7), 1, 4), ((7, 3, 2), 1, 2), ((64, 3), 32, 34)]
     good += [((2**16, 2**16), 1, 4), ((2**53 + 1,), 1, 1), ((2**59,), 1, 4)]
     good += [((2**60 - 1,), 1, 1), ((2**30 - 1, 2**30 + 1), 1, 2), ((2, 3, 4, 5), 1, 4), ((64, 3, 1, 2), 32, 18)]
+    good += [((7, 0), 1, 4), ((5, 3, 0), 1, 4), ((0,), 1, 4), ((32, 0, 2, 5), 32, 34), ((2**59, 2**0), 1, 2**5)]
     bad = [((2**16,) * 4, 1, 4), ((2**32, 2**32), 32, 18), ((2**63,), 1, 4), ((2**64 - 1, 3), 1, 4), ((2**63, 0), 1, 4)]
     bad += [((0, 2**32, 2**31), 1, 4), ((2**59, 2), 1, 2), ((2**60,), 1, 1), ((2, 3, 2**30, 2**30), 1, 4)]
     drawn = [(tuple(int(d) for d in row), 1, 4) for row in random.integers(1, 300, (3, 3))]

@@ -14,7 +14,7 @@ from .unpack_k_scales import unpack_k_scales
 def decode_q4_k(raw):
     """Weights from super-blocks of Q4_K.
 
-    raw: n × 144 bytes   ->   (n, 256) float32: d × scale × q - dmin × minimum
+    raw: n × 144 bytes, n at least 1   ->   (n, 256) float32: d × scale × q - dmin × minimum, right to 2e-6
     """
     rows = []
     for start in range(0, len(raw), 144):
@@ -48,7 +48,7 @@ def oracle(raw):
 
 
 def cases(random):
-    """One super-block without mins, one with, two of them, then random ones."""
+    """One super-block without mins, one with, two of them, d and dmin below 0 or 0, then random ones."""
     ramp = bytes(i % 16 | (15 - i % 16) << 4 for i in range(128))
     plain = made_block(1 / 64, 1 / 64, bytes([1, 2, 3, 4, 1, 1, 2, 2, 0x15, 0x26, 0x37, 0x48]), ramp)
     made = [
@@ -59,6 +59,7 @@ def cases(random):
     drawn = b"".join(
         made_block(a, b, random.bytes(12), random.bytes(128)) for a, b in random.uniform(0, 0.01, (4, 2)).tolist()
     )
+    made.append(made_block(-1 / 64, -1 / 128, bytes(range(100, 112)), ramp) + made_block(0, 1 / 64, bytes([7] * 12), ramp))
     return [(raw,) for raw in [*made, drawn]]
 
 

@@ -12,8 +12,8 @@ from ...lab import Exercise, Mistake, body, edit
 def fit_scale_and_minimum(w, q):
     """The scale and the minimum that suit integers best: the line scale × q + minimum that is nearest to the weights.
 
-    w: (n, k) float32, q: (n, k) integers from 0 to 15   ->   scale, minimum: (n, 1) float32, for each block the two
-    numbers with the smallest sum of (w - scale × q - minimum)²; where all q of a block are equal, the scale is 0
+    w: (n, k) float32, q: (n, k) uint8 from 0 to 15   ->   scale, minimum: (n, 1) float32, for each block the two numbers
+    with the smallest sum of (w - scale × q - minimum)²; scale may be negative; where all q of a block are equal, it is 0
     """
     mean_q, mean_w = q.mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)  # (n, 1)
     up = ((q - mean_q) * (w - mean_w)).sum(axis=1, keepdims=True)
@@ -43,7 +43,7 @@ def oracle(w, q):
 
 
 def cases(random):
-    """Weights on a line, weights near one, a minimum above 0, equal integers, two blocks, then random ones."""
+    """Weights on a line, near one, a minimum above 0, equal integers, several blocks, negative scales, one weight, random ones."""
 
     def case(w, q):
         return np.array(w, np.float32), np.array(q, np.uint8)
@@ -56,6 +56,8 @@ def cases(random):
         case([[4, 5.5, 6, 8.5]], [[0, 3, 5, 9]]),
         case([[0.5, 1, 1.5, 1]], [[7, 7, 7, 7]]),
         case([[-1, 0, 1, 2], [4, 2, 9, 1]], [[0, 1, 2, 3], [5, 3, 15, 0]]),
+        case([[3, 1, -1, -4], [1, 1, 4, 1], [0, 1, 2, 3]], [[0, 5, 9, 15], [7, 7, 7, 7], [3, 2, 1, 0]]),
+        case([[0.5], [-2]], [[3], [0]]),
         (w, np.rint((w - low) * np.float32(15) / np.ptp(w, axis=1, keepdims=True)).astype(np.uint8)),
     ]
 

@@ -10,7 +10,7 @@ def int_product(q_x, scale_x, q_w, scale_w):
     """What a layer computes, from integers: all products are added up in int32, and only the sums become float32.
 
     q_x: (tokens, in) int8, scale_x: (tokens, 1) float32; q_w: (out, in) int8, scale_w: (out, 1) float32
-    ->   (tokens, out) float32: each sum times the scale of its token and the scale of its row of weights
+    ->   (tokens, out) float32: each sum times the scale of its token and the scale of its row of weights, in any order
     """
     total = q_x.astype(np.int32) @ q_w.astype(np.int32).T  # (tokens, out)
     return total.astype(np.float32) * scale_x * scale_w.T
@@ -26,7 +26,7 @@ def oracle(q_x, scale_x, q_w, scale_w):
 
 
 def cases(random):
-    """Small integers, sums beyond int8 and int16, square shapes, then random layers."""
+    """Small integers, sums beyond int8 and int16, square shapes, random layers, the integer -128, a long row."""
 
     def drawn(tokens, out, width, top=127):
         q = [random.integers(-top, top + 1, (n, width)).astype(np.int8) for n in (tokens, out)]
@@ -49,6 +49,7 @@ def cases(random):
         drawn(3, 5, 16),
         drawn(4, 4, 60),
         drawn(2, 3, 9, top=7),
+        made([[-128, 1], [5, -128]], [0.003, 0.001], [[-128, 2], [7, -128]], [0.01, 0.0007]),
         made([long], [1], [abs(long)], [1]),  # the sums grow beyond 2**24, and come back to a small odd number
     ]
 

@@ -10,7 +10,7 @@ def quantize_tokens(x):
     """Activations as 8-bit integers, with a scale for each token.
 
     x: (tokens, in) float32   ->   (q, scale)
-    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, however small it is
+    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, also where that is tiny, such as 1e-35
     q: (tokens, in) int8: x / scale as a float32 division, rounded to the nearest integer, ties to the even one
 
     The scale of a token of zeros is 0, and so are its integers. No scale is rounded to float16: nobody stores it.
@@ -28,13 +28,15 @@ def oracle(x):
 
 
 def cases(random):
-    """Whole steps, ties, a token of zeros, one large channel, then random tokens."""
+    """Whole steps, ties, a token of zeros, one large channel, tiny and huge numbers, a single one, then random tokens."""
     made = [
         [[127, 1, -3], [-254, 4, 6]],
         [[127, 0.5, 1.5, -0.75], [0, 0, 0, 0]],
         [[-63.5, 1, 0.25], [1, 2, 4]],
         [[300, 1, -1, 0.5], [1, -1, 0.5, 0.25], [0.1, 0.3, 0.2, -0.1]],
         [[0.0625, 0.0022145670372992754, 0], [1e-10, 5e-11, 1e-12], [-0.0, 0, 0]],  # a tie in float32; tiny scales
+        [[1e-35, -3e-36, 0], [3e38, -1e38, 2e36]],
+        [[-2.54]],
         random.normal(0, 1, (4, 4)),
         random.normal(0, [1, 40, 1, 1, 1], (6, 5)),
     ]

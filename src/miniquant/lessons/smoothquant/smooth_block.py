@@ -39,7 +39,7 @@ def oracle(state, inputs, strength):
 
 
 def cases(random):
-    """Blocks of three sizes; squares as largest numbers, then random ones."""
+    """Blocks of three sizes, with squares as numbers; then strengths 0 and 1, and names in another order."""
     made = []
     for width, inner, tokens, strength in ((2, 3, 2, 0.5), (3, 3, 4, 0.25), (4, 6, 5, 0.75)):
         shapes = {
@@ -53,6 +53,9 @@ def cases(random):
             for name in ("attn.qkv", "mlp.fc1")
         }
         made.append((state, inputs, strength))
+    for strength in (0.0, 1.0):
+        state, inputs, _ = made[0]
+        made.append((dict(reversed(state.items())), dict(reversed(inputs.items())), strength))  # names in another order
     return made
 
 

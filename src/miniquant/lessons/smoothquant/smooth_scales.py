@@ -10,7 +10,7 @@ def smooth_scales(x, w, strength):
 
     x: (tokens, in), w: (out, in), both float32, no column all 0; strength: from 0 to 1
     ->   (in,) float32, above 0: for each channel, max(abs(x)) to the power of strength, divided by max(abs(w)) to the
-    power of 1 - strength
+    power of 1 - strength, right to 1e-4
     """
     return np.abs(x).max(axis=0) ** strength / np.abs(w).max(axis=0) ** (1 - strength)
 
@@ -26,11 +26,13 @@ def oracle(x, w, strength):
 
 
 def cases(random):
-    """One layer at several strengths, its negative, then random layers."""
+    """One layer at several strengths, its negative, random layers, strength 0, one with tiny numbers."""
     x, w = np.array([[16, -1], [4, 9]], np.float32), np.array([[4, 1], [-1, 0.25], [2, -0.5]], np.float32)
     large = random.normal(0, [1, 30, 0.5, 2], (20, 4)).astype(np.float32)
     square = random.normal(0, 1, (4, 4)).astype(np.float32)
-    return [(x, w, 0.5), (x, w, 1.0), (x, w, 0.25), (-x, -w, 0.5), (large, square, 0.5), (large, square, 0.8)]
+    tiny = np.array([[4e-8, 1e-6, 3e-7]], np.float32), np.array([[1e-8, 2, -1e-7], [0, 1e-7, 0]], np.float32)
+    more = [(x, w, 0.0), (*tiny, 0.5), (*tiny, 0.75)]
+    return [(x, w, 0.5), (x, w, 1.0), (x, w, 0.25), (-x, -w, 0.5), (large, square, 0.5), (large, square, 0.8), *more]
 
 
 EXERCISE = Exercise(
