@@ -1,5 +1,7 @@
 """The second part of a file: the metadata."""
 
+import math
+
 from ...lab import Exercise, Mistake, edit, omit
 from ...lab.compare import one_after_another
 
@@ -69,6 +71,7 @@ def cases(random):
         {"empty": "", " ": " ", " spaces ": "  stay  ", "return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
         {"zero": 0, "seed": 2**53 + 1, "sum": 0.1 + 0.2, "epsilon": 1e-05, "minus": -0.0},
         {"x": "=", "separator": "one\u2028two", "tab": "\t", "last": "space "},
+        {"nul": "a\0b\0", "largest": float("inf"), "none": float("nan")},
     ]
     bad = [
         {"w=q": "s"},
@@ -103,6 +106,8 @@ def traits(metadata):
         "a value is empty": "" in values,
         "a value is a number": any(not isinstance(value, str) for value in metadata.values()),
         "a value is a float": any(isinstance(value, float) for value in metadata.values()),
+        "a value is no finite number": any(isinstance(v, float) and not math.isfinite(v) for v in metadata.values()),
+        "a text has a zero byte": any("\0" in text for text in [*keys, *values]),
         "a value is 0": any(value == 0 for value in metadata.values()),
         "there is more than one item": len(metadata) > 1,
         "there is no item": not metadata,

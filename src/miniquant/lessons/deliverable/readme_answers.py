@@ -11,11 +11,12 @@ def readme_answers(torch_save, size, parts, costs):
     """The three answers, a line each, in the form shown above; no newline at the end.
 
     torch_save, size: bytes; parts: dict, name -> bytes of all parts of the file; costs: dict, reason -> bytes, one above
-    0 at least, no two equal, none that ends in .5   ->   str
+    0 at least, no two equal   ->   str. Every number is rounded to the nearest; none lies halfway.
 
     Line 1: torch_save in MB with one decimal, size in MB with two, their ratio with one. An MB is 1,000,000 bytes.
     Line 2: the largest part and its percent of the sum of all parts, with one decimal.
-    Line 3: each cost above 0, the largest first, rounded to whole bytes, with commas between thousands, joined by "; ".
+    Line 3: each cost above 0, the largest first, rounded to whole bytes (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas
+    between thousands, joined by "; ".
     """
     largest, percent = largest_part(parts)
     reasons = [(cost, reason) for reason, cost in costs.items() if cost > 0]
@@ -54,13 +55,15 @@ def cases(random):
     return [
         (8_000_000, 1_000_000, {"weights": 750_000, "rest": 250_000}, {"scales": 500.0}),
         (3_000_000, 2_000_000, {"a": 500_000, "z": 1_500_000}, {"scales": 1_000.0, "padding": 0.0, "header": 2_000.0}),
-        (6_450_000, 1_004_999, {"a": 1_004_999}, {"scales": 1_000.0}),
+        (6_460_000, 1_004_999, {"a": 1_004_999}, {"scales": 1_000.0}),
         (13_965_831, sum(parts.values()), parts, costs),
         (4 * size, size, {"values": 2_000_000, **{k: int(v) for k, v in drawn.items()}}, drawn),
         (5_000_000, 700_000, {"b": 300_000, "a": 400_000}, {"scales": 12_000.0, "header": 900.0, "padding": 11_000.0}),
         (9_500_000, 2_396_000, {"u": 900_000, "v": 1_100_000, "w": 300_000}, {"scales": 70_000.0, "header": 3_000_000.0}),
         (5_000_000, 700_000, {"b": 350_000, "a": 350_000}, {"header": 40.0, "scales": 12_000.0}),
         (5_000_000, 700_000, {"b": 700_000}, {"header": 40.25, "scales": 1_999.75}),
+        (5_000_000, 700_000, {"b": 700_000}, {"header": 0.25, "scales": 1.0}),
+        (5_000_000, 700_000, {"b": 700_000}, {"a": 999.25, "c": 0.75, "header": 10.25, "rest": 0.2, "b": 998.75, "scales": 10.0}),
         (999_949, 994_999, {"only": 7}, {"b": 999.0, "a": 1_000_000.0, "c": 0, "d": 1_000.0, "e": 7.0}),
     ]
 
@@ -83,6 +86,8 @@ def quantities(torch_save, size, parts, costs):
         "the last part in percent of all parts": 100 * [*parts.values()][-1] / sum(sizes),
         "the bytes of the largest part": sizes[-1],
         "the largest part in percent of all costs": 100 * sizes[-1] / (sum(costs.values()) or 1),
+        "a cost is above 0 and below one byte": any(0 < cost < 1 for cost in costs.values()),
+        "two costs are equal when they are rounded": len({round(cost) for cost in costs.values()}) < len(costs),
         "a cost is 0": 0 in costs.values(),
         "there is more than one cost": len(costs) > 1,
         "the costs are not in falling order": list(costs.values()) != sorted(costs.values(), reverse=True),

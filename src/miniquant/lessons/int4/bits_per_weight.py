@@ -20,7 +20,8 @@ def oracle(bits, group_size):
 
 def cases(random):
     """Common formats, then random bits and sizes."""
-    return [(4, 64), (4, 16), (8, 256), (3, 4), (4, 1), *((int(random.integers(2, 9)), 32 * k) for k in (1, 3, 8))]
+    made = [(4, 64), (4, 16), (8, 256), (3, 4), (4, 1), (16, 48), (1, 5), (12, 10)]
+    return [*made, *((int(random.integers(2, 9)), 32 * k) for k in (1, 3, 8))]
 
 
 def quantities(bits, group_size):

@@ -11,7 +11,7 @@ from .ungroup import ungroup
 def dequantize_per_group(q, scale):
     """The weights that the integers stand for: each integer times the scale of its group.
 
-    q: (out, in) int8, scale: (out, groups) float32   ->   (out, in) float32
+    q: (out, in) int8, not empty; scale: (out, groups) float32, 0 or more   ->   (out, in) float32
 
     A group is in / groups neighbours of a row. The first scale of a row belongs to the first group.
     """
@@ -34,6 +34,7 @@ def cases(random):
         ([[7, -7, 1, 0, 2, 3], [5, 6, 7, -5, -6, -7]], [[0.5, 0.25], [1.0, 0.0]]),
         ([[1, 2, 3], [4, 5, 6]], [[10.0], [100.0]]),
         ([[1, 2], [4, -8]], [[10.0, 100.0], [0.5, 0.25]]),
+        ([[1, -3, 127, -128]], [[0.1, 1e-9]]),  # scales that float16 does not have
         (random.integers(-7, 8, (4, 24)), random.uniform(0, 0.01, (4, 3)).astype(np.float16)),
     ]
     return [(np.array(q, np.int8), np.array(scale, np.float32)) for q, scale in made]

@@ -36,6 +36,8 @@ def cases(random):
         (np.arange(8, dtype=np.float32).reshape(2, 4), 8),  # a row is shorter than a group
         (np.arange(8, dtype=np.float32).reshape(2, 4), 4),
         (np.arange(8, dtype=np.float32).reshape(2, 4), 1),
+        (np.arange(20, dtype=np.float64).reshape(10, 2).T, 5),  # column after column in memory
+        (np.arange(6, dtype=np.int64).reshape(1, 6) << 40, 2),
         (random.normal(size=(3, 12)).astype(np.float32), 3),
     ]
 
@@ -51,6 +53,8 @@ def traits(w, group_size):
         "a group is one weight": group_size == 1,
         "a row has as many groups as a group has weights": n_in == group_size * group_size,
         "the number of rows is no multiple of `group_size`": out % group_size > 0,
+        "`w` lies in memory column after column": not w.flags.c_contiguous,
+        "`w` is float64 or int64": w.dtype in (np.float64, np.int64),
     }
 
 

@@ -27,14 +27,19 @@ def oracle(w, group_size):
 
 def cases(random):
     """Whole scales, the farthest weight negative, scales that float16 changes, tiny weights, groups of one, random weights."""
+    ties = 7 * (1 + (np.arange(680, 720).reshape(2, 20) + 0.5) / 1024)
     made = [
         ([[7, 1, 2, 14], [21, 0, 0, 28]], 2),
         ([[1, -7, 2, -3], [0, 0, -14, 5]], 2),
         (np.arange(32).reshape(4, 8), 4),
+        (np.arange(24).reshape(8, 3).T ** 2, 4),  # column after column in memory
         ([[1.0, 0.5, 0.3, 0.2], [0.2, 0.7, 0.6, 0.1]], 1),
         ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.9, 0.1]], 4),
         ([[0, 0, 1e-9, -1e-9, 6e-7, -6e-7]], 2),  # scales of 0 and of float16's smallest number
         ([[5, 1, -4, 3, 2, -6]], 2),  # more groups than weights in a group
+        ([[7 * (1 + k / 2048) for k in range(1, 9)], [7 * (1.3 + k / 2048) for k in range(8)]], 1),
+        (ties, 1),  # the scales are halfway between two float16; w * (1 / 7) misses some
+        ([[420000, 1, 7 * 65504, -7 * 1000.5]], 2),  # large scales
         (random.normal(0, 0.02, (3, 12)), 4),
     ]
     return [(np.array(w, np.float32), group_size) for w, group_size in made]

@@ -30,6 +30,8 @@ def cases(random):
         (np.arange(6, dtype=np.float32).reshape(2, 1, 3),),
         (np.arange(6, dtype=np.float32).reshape(2, 3, 1),),
         (np.arange(6, dtype=np.float32).reshape(1, 3, 2),),
+        (np.arange(24, dtype=np.float64).reshape(4, 3, 2).T,),  # the last axis first in memory
+        (np.arange(6, dtype=np.int64).reshape(1, 1, 6) << 40,),
         (random.normal(size=(3, 4, 5)).astype(np.float32),),
     ]
 

@@ -53,6 +53,7 @@ def cases(random):
         ([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]], np.tile(ramp, (2, 3))),
         ([[0.1, 0.3], [0.0, 0.7]], np.tile(ramp, (2, 2))),
         ([[65504.0], [3 * 2**-24], [1.0]], np.stack([ramp, ramp[::-1], ramp])),
+        ([-0.5, 2.0], np.stack([ramp, ramp[::-1]])),
     ]
     made.append((np.abs(random.normal(0, 0.01, (4, 3))), random.integers(-8, 8, (4, 192))))
     return [(_q4_bytes(s, v), v.shape) for s, v in made]

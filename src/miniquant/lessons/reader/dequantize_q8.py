@@ -44,6 +44,7 @@ def cases(random):
         ([0.1, 0.3], [[100, -101, 127, 3], [33, 77, -99, 126]]),
         ([65504.0, 3 * 2**-24], [[127, -128], [-127, 1]]),
         ([1.0, 2.0, 4.0], [[1], [-2], [3]]),
+        ([-0.5, 2.0], [[3, -4], [5, 6]]),
     ]
     scales = [abs(float(x)) for x in random.normal(0, 0.01, 8).astype(np.float16)]
     made.append((scales, random.integers(-127, 128, (8, 16)).tolist()))

@@ -76,6 +76,7 @@ def cases(random):
         b'A=1\na=2\n#b="3"',
         b"a=1\n a =2",
         b"a=1\nA=2",
+        b"a=x\0y\0\n\0=",
         "cafe\N{COMBINING ACUTE ACCENT}=4\ncafé=5".encode(),  # two keys
     ]
     bad = [b"a=b\nrubbish", b"=b", b"a=b\na=c", b"a=b\n\nc=d", b"name=\xff\xfe", b"a=caf\xe9"]
@@ -124,6 +125,7 @@ def traits(block):
         "a key has capital letters": any(key != key.lower() for key in keys),
         "a key has one letter": any(len(key) == 1 for key in keys),
         "a value has digits only": any(value.isdigit() for value in values),
+        "a text has a zero byte": "\0" in text,
         "there is more than one line": len(lines) > 1,
         "the block is not empty": bool(block),
     }

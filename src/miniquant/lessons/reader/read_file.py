@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import tempfile
 from dataclasses import dataclass
@@ -33,7 +34,8 @@ def read_file(path):
     path: a pathlib.Path of a file that exists
     ->   name -> float32 array of the tensor's dims, in the order of the descriptors
 
-    A tensor with a dim of 0 has no bytes: it is legal, and check_bounds need not see it.
+    A tensor with a dim of 0 is legal. A Q8 tensor (3, 0) has three scales and no values. A tensor that takes no bytes at all
+    may have any offset: check_bounds need not see it.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;
@@ -199,6 +201,9 @@ def cases(random):
         "Q4 with one dim": one((64,), 3),
         "Q4 (2, 2, 64)": one((2, 2, 64), 3),
         "Q4 with no dims": one((), 3),
+        "Q8 (4294967295, 4294967295), more bytes than 64 bits can count": one((2**32 - 1, 2**32 - 1), 2),
+        "metadata dims_order=out,in with a space after it": toy_file("", {"w": w}, said["dims_order"] + b"out,in ").data,
+        "metadata group_size=064": toy_file("", {"w": w}, said["group_size"] + b"064").data,
         "an empty name": one((2, 3), 0, ""),
         "70 dims of 1, more than numpy can hold": one((1,) * 70, 0),
         "metadata dims_order=out, in, with a space": toy_file("", {"w": w}, said["dims_order"] + b"out, in").data,
@@ -229,6 +234,8 @@ def cases(random):
             {"q4": q4},
             said["dims_order"] + b"out,in\n" + said["group_size"] + b"64\n",
         ),
+        toy_file("a tensor with infinity and NaN", {"odd": ((3,), 0, struct.pack("<3f", math.inf, math.nan, -math.inf))}),
+        toy_file("a tensor z (3, 0) in Q8, then w (2, 3)", {"z": ((3, 0), 2, struct.pack("<3e", 1, 2, 3)), "w": w}),
         toy_file("an F32 tensor (5000,)", {"large": ((5000,), 0, struct.pack("<5000f", *range(5000)))}),
         toy_file("names with spaces and accents", {" w ": w, "gröss": half, "W": scalar, "w": half, " ": scalar}),
         toy_file("a Q4 tensor q4 (2, 192) and an F32 tensor f32 (5,), random", drawn),
@@ -261,10 +268,12 @@ def traits(path):
         "a tensor does not lie inside the data section": "cut in the data" in title
         or title.endswith(("lacks its last byte", "offset is too large", "one there")),
         "there are no tensors": title == "no tensors",
-        "there is more than one tensor": legal and title.startswith(("a tensor of each", "w (", "names", "a Q4 tensor q4")),
+        "a weight is no finite number": "infinity" in title,
+        "a Q8 tensor has a dim of 0": "(3, 0) in Q8" in title,
+        "there is more than one tensor": legal and title.startswith(("a tensor of each", "w (", "names", "a Q4 tensor q4", "a tensor z")),
         "the data does not lie in the order of the descriptors, back to back": legal and title.startswith("w ("),
         "a tensor is quantized": legal and ("Q8" in title or "q8" in title or "Q4" in title or "each dtype" in title),
-        "a tensor is not 2-D": legal and ("scalar" in title or "half" in title or "(5" in title or "names" in title),
+        "a tensor is not 2-D": legal and ("scalar" in title or "half" in title or "(5" in title or "names" in title or "infinity" in title),
         "the metadata has other lines than dims_order and group_size": legal and "dims_order" not in title and "Q8" not in title,
         "the metadata names a layout": legal and "dims_order" in title,
         "the metadata is empty": legal and title.startswith("one Q8"),

@@ -54,6 +54,8 @@ def cases(random):
         ("f32", (2, 1, 2, 3)),
         ("f16", (3, 0)),
         (Q8, (0, 3)),
+        (Q8, (3, 0)),  # three scales, no values
+        (Q4, (3, 0)),
     ]
 
 

@@ -44,6 +44,8 @@ def cases(random):
         ({"x": 0.0, "y": 3.0, "z": 0.0, "w": 2.0}, 1.0),
         ({"one": NAN}, 10.0),
         ({"p": -0.5, "r": 0.5}, 0.25),
+        ({"a": float("inf"), "b": NAN, "c": 1.0}, float("inf")),
+        ({"zero": 0.0, "tiny": 1e-300}, 0.0),
         (drawn, 1e-3),
     ]
 
@@ -61,6 +63,7 @@ def quantities(errors, limit):
         "an error is NaN": any(error != error for error in values),
         "an error equals the limit": limit in values,
         "`limit` is 0": limit == 0,
+        "`limit` is infinite": limit == float("inf"),
         "`errors` is empty": not errors,
         "no error is beyond the limit": all(error <= limit for error in values),
         "the first error is within the limit": bool(values) and values[0] <= limit,

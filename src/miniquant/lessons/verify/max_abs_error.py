@@ -10,9 +10,9 @@ from .toys import NAN, array, as_tensors
 def max_abs_error(expected, found):
     """The largest absolute difference between two arrays.
 
-    expected, found: NumPy arrays or torch tensors of one shape, also () and empty ones, without gradients; integers or
-    floats of a type that NumPy has, so no bfloat16
-    ->   a float, computed in float64: 0.0 if they are empty, NaN if any of the differences is NaN
+    expected, found: two NumPy arrays or two torch tensors of one shape, also () and empty ones, without gradients; integers
+    or floats of a type that NumPy has, so no bfloat16
+    ->   a float, computed in float64: 0.0 if they are empty, NaN if any of the differences is NaN, as inf - inf is
     """
     a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)
     return float(np.abs(a - b).max(initial=0))
@@ -50,6 +50,11 @@ def cases(random):
         (np.array([2048], np.float16), np.array([0.5], np.float16)),
         (array(2**24, 1), array(0.5, 1)),
         (array(1, float("inf")), array(1, 4)),
+        (array(1, float("inf")), array(2, float("inf"))),
+        (array(float("-inf")), array(float("-inf"))),
+        (np.array([2**62, 1]), np.array([-(2**62), 3])),  # int64: the difference does not fit
+        (np.array([3, 2], np.uint32), np.array([5, 2], np.uint32)),
+        (np.array([1.0, 3.0]), np.array([1 + 2.0**-40, 3.0])),
         (array([5, 1], [2, 3]), array([0, 1], [2, 3])),
         (np.array(2.5, np.float32), np.array(-1.0, np.float32)),
         (np.zeros((2, 0), np.float32), np.zeros((2, 0), np.float32)),
@@ -71,6 +76,7 @@ def quantities(expected, found):
     a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)
     with np.errstate(all="ignore"):
         gaps = np.abs(a - b)
+        largest = float((b - a).flat[int(gaps.argmax())]) if gaps.size else 0.0
     return {
         "a difference is NaN": bool(np.isnan(gaps).any()),
         "a difference is infinite": bool(np.isinf(gaps).any()),
@@ -81,8 +87,8 @@ def quantities(expected, found):
         "the arrays have more than one axis": gaps.ndim > 1,
         "the arguments are tensors": not isinstance(expected, np.ndarray),
         "two values differ or more": bool((gaps != 0).sum() > 1),
-        "`found` is the larger one where the difference is largest": bool(gaps.size and (b - a).flat[int(gaps.argmax())] > 0),
-        "`expected` is the larger one where the difference is largest": bool(gaps.size and (a - b).flat[int(gaps.argmax())] > 0),
+        "`found` is the larger one where the difference is largest": largest > 0,
+        "`expected` is the larger one where the difference is largest": largest < 0,
     }
 
 

@@ -81,6 +81,8 @@ def cases(random):
         (toy(a=(1, 64), b=(3, 5)), {"a": "q4_per_group_64", "b": "q8_per_channel"}),
         (wide, {"fc.weight": "f16"}),
         (toy(scale=(), conv__weight=(2, 3, 64)), {"conv.weight": "f16", "scale": "f32"}),
+        (toy(scale=(), a=(1,)), {"scale": "f16"}),
+        (toy(none=(3, 0), zero=(0, 64)), {"none": "q4_per_group_64", "zero": "q8_per_channel"}),
     ]
     bad = [
         (layer, {"fc.wieght": "q8_per_channel"}),
@@ -135,6 +137,8 @@ def traits(state, schemes):
         "a Q4 matrix has a multiple of 64 values in all, and not in a row": any(w.size % 64 == 0 for w in narrow),
         "a Q4 matrix has 64 rows, or a multiple": any(w.shape[0] % 64 == 0 for w in narrow),
         "a tensor is F16": "f16" in known.values(),
+        "an F16 tensor has no dims": any(s == "f16" and state[n].ndim == 0 for n, s in known.items()),
+        "a quantized tensor has a dim of 0": any(s.startswith("q") and 0 in state[n].shape for n, s in known.items()),
         "an F16 tensor is not 2-D": any(s == "f16" and state[n].ndim != 2 for n, s in known.items()),
         "an F16 or F32 tensor in schemes is not 2-D": any(s.startswith("f") and state[n].ndim != 2 for n, s in known.items()),
         "a tensor is Q8": "q8_per_channel" in known.values() and not flat,

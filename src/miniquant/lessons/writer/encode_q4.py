@@ -12,8 +12,8 @@ from .pack_int4 import pack_int4
 def encode_q4(w):
     """The bytes of a matrix as Q4_per_group_64.
 
-    w: (out, in) float32, not empty, in a multiple of 64   ->   bytes: out × in / 64 float16 scales, little-endian, all groups of
-    row 0 first: absmax of the group / 7, rounded to float16 first; then out × in / 2 bytes, row after row, packed by
+    w: (out, in) float32, not empty, no scale too large for float16   ->   bytes: out × in / 64 float16 scales, little-endian,
+    all groups of row 0 first: absmax of the group / 7, rounded to float16 first; then out × in / 2 bytes, row after row, packed by
     pack_int4: w / rounded scale, rounded half to even, clipped to -7…7. A scale of 0, of a group of zeros or of numbers
     too small for float16, gives values 0.
 
@@ -78,6 +78,10 @@ def cases(random):
         [[2e-7, -2e-7] * 32, [7, -1] * 32],  # the first scale becomes 0 in float16
         [[7 * tenth, *((k + 0.5) * tenth for k in range(-7, 7)), 0] * 4],
         [[7 * s, 3.5 * s, -6.5 * s, 1.5 * s] * 16 for s in steps],  # ties; w * (1 / scale) misses them
+        [60000 * ramp, np.concatenate([[7 * 65504], ramp[1:]])],  # large scales
+        [[7, *np.nextafter(np.float32([2.5, 1.5, -0.5]), np.float32([3, 1, -1]))] * 16],
+        [np.full(64, 7 * (1 + (k + 0.5) / 1024)) for k in range(690, 710)],  # w * (1 / 7) gives other scales
+        np.stack([np.concatenate([ramp, 3 * ramp]), np.concatenate([2 * ramp, 5 * ramp])]).astype(np.float32, order="F"),  # column after column
     ]
     bad = [np.ones((1, 32)), np.ones((2, 96)), np.ones((3, 130))]
     return [(np.array(w, np.float32),) for w in [*made, *bad, random.normal(0, 0.02, (8, 192))]]
@@ -95,6 +99,8 @@ def traits(w):
         "the width is more than 64 and no multiple of it": width > 64 and not good,
         "the number of values is a multiple of 64, and the width is not": not good and w.size % 64 == 0,
         "neither the width nor the number of values is a multiple of 64": w.size % 64 != 0,
+        "a scale is larger than 1000": bool((stored > 1000).any()),
+        "`w` lies in memory column after column": not w.flags.c_contiguous,
         "there is one group in all": good and w.size == 64,
         "there is more than one row": good and out > 1,
         "there is more than one group in a row": good and width > 64,

@@ -11,7 +11,7 @@ from ..shared.by_hand import integer, stored_scale
 def encode_q8(w):
     """The bytes of a matrix as Q8_per_channel.
 
-    w: (out, in) float32, not empty   ->   bytes: out float16 scales, little-endian, one a row: absmax / 127, rounded to float16
+    w: (out, in) float32, not empty, no scale too large for float16   ->   bytes: out float16 scales, little-endian, one a row: absmax / 127, rounded to float16
     first; then out × in int8 values, row after row: w / rounded scale, rounded half to even, clipped to -127…127.
     A scale of 0, of a row of zeros or of numbers too small for float16, gives values 0.
     """
@@ -63,6 +63,11 @@ def cases(random):
         [[127 * tenth, *((k + 0.5) * tenth for k in range(126))]],  # every tie, with a scale that is no power of two
     ]
     small.append([[127 * s, 3.5 * s, -6.5 * s] for s in steps])  # ties; w * (1 / scale) misses them
+    small.append([[127 * 60000, -60000, 30000], [127 * 65504, 65504 * 3, 65504 * 2.5]])  # large scales
+    below, above = np.nextafter(np.float32([2.5, 2.5]), np.float32([0, 3])).tolist()
+    small.append([[127, below, above, -below, -above, 127 * 1.00048828125]])
+    small.append([[np.nextafter(np.float32(127 * 1.00048828125), np.float32(128)), 5]])  # w * (1 / 127) is another scale
+    small.append(np.array([[127, 2, -3, 4], [5, 254, -7, 8]]).astype(np.float32, order="F"))  # column after column
     toy = (np.arange(32).reshape(4, 8) - 16) / 10
     return [(np.array(a, np.float32),) for a in [*small, toy, random.normal(0, 0.02, (8, 96))]]
 
@@ -82,6 +87,8 @@ def traits(w):
         "a quotient is beyond 127": bool((np.abs(quotient) > 127.5).any()),
         "a row's largest absolute value is negative": bool((w.min(1) == -largest).any()),
         "a scale is not the same in float16": bool((stored.astype(np.float32) != largest / np.float32(127)).any()),
+        "a scale is larger than 1000": bool((stored > 1000).any()),
+        "`w` lies in memory column after column": not w.flags.c_contiguous,
         "there is more than one row": out > 1,
         "there are as many rows as columns": out == width,
         "the rows have different scales": len(set(stored.tolist())) > 1,
