@@ -171,17 +171,10 @@ class GgmlLlama(Ggml):
         return y if bias is None else y + bias
 
     def rope(self, x: Tensor, heads: int) -> Tensor:
-        """Turn pairs of neighbours (Llama) or of both halves (Qwen2): (tokens, n)   ->   (tokens, heads, n / heads).
-
-        The angle of a pair is the one of the pair before, times a constant, in float32.
-        """
+        """Turn pairs of neighbours (Llama) or of both halves (Qwen2): (tokens, n)   ->   (tokens, heads, n / heads)."""
         x = x.unflatten(-1, (heads, -1))
         half = x.shape[-1] // 2
-        angle = np.empty((len(x), half), np.float32)
-        angle[:, 0] = np.arange(len(x))
-        step = np.float32(float(self.base) ** (-1 / half))
-        for pair in range(1, half):
-            angle[:, pair] = angle[:, pair - 1] * step
+        angle = rope_angles(len(x), half, float(self.base))
         factors = self.w.get("rope_freqs.weight")
         turned = torch.from_numpy(angle) / (1 if factors is None else factors) * float(self.stretch)
         cos, sin = torch.cos(turned)[:, None], torch.sin(turned)[:, None]
@@ -194,6 +187,16 @@ class GgmlLlama(Ggml):
         q, k, v = (part.transpose(0, 1).to(self.sums) for part in (q, k, v))
         k, v = (part.repeat_interleave(self.heads // self.groups, 0) for part in (k, v))
         return F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(0, 1).flatten(1).float()
+
+
+def rope_angles(tokens: int, half: int, base: float) -> np.ndarray:
+    """(tokens, half) float32: the angle of a pair is the one of the pair before, times a constant, in float32."""
+    angle = np.empty((tokens, half), np.float32)
+    angle[:, 0] = np.arange(tokens)
+    step = np.float32(base ** (-1 / half))
+    for pair in range(1, half):
+        angle[:, pair] = angle[:, pair - 1] * step
+    return angle
 
 
 def gelu(x: Tensor) -> Tensor:
