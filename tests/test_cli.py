@@ -160,13 +160,16 @@ def test_a_known_error_is_one_line_and_exit_code_1(files, command, monkeypatch, 
     assert "header.magic at byte 0" in error
 
 
-def test_a_package_that_is_not_installed_is_one_line_that_says_what_to_install(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "miniquant.lab", None)
-    monkeypatch.setattr(sys, "argv", ["miniquant", "progress"])
+@pytest.mark.parametrize(("package", "extra"), [("miniquant.lab", "labs"), ("numba", "run"), ("tokenizers", "run")])
+def test_a_package_that_is_not_installed_is_one_line_that_says_what_to_install(package, extra, monkeypatch, capsys):
+    def missing():
+        raise ModuleNotFoundError(name=package)
+
+    monkeypatch.setattr("miniquant.cli.main", missing)
     with pytest.raises(SystemExit) as stopped:
         run()
     assert stopped.value.code == 1
-    assert "pip install 'miniquant[labs]'" in capsys.readouterr().err
+    assert f"the package {package}; pip install 'miniquant[{extra}]' brings it" in capsys.readouterr().err
 
 
 def test_a_wrong_call_is_exit_code_2(files):

@@ -153,7 +153,7 @@ def test_the_message_about_an_unknown_file_lists_every_format_of_the_registry(tm
         open_any(tmp_path / "x")
     assert caught.value.field == "header.magic" and str(tmp_path / "x") in str(caught.value)
     for format in formats().values():
-        assert f"a {format.title} file begins with {format.begins}" in str(caught.value)
+        assert f"{format.title} files begin with {format.begins}" in str(caught.value)
 
 
 @pytest.mark.parametrize("head", [b"PK\x03\x04 and so on", b"\x80\x02}q\x00.", b"\x80\x04\x95"])
@@ -208,7 +208,7 @@ def test_a_file_of_no_format_is_refused_at_its_first_byte_and_only_its_head_is_r
         file.truncate(2**29)
     assert head_of(path) == bytes(16)
     for source in (path, b"abcdefgh" * 3):
-        with pytest.raises(FormatError, match="a GGUF file begins with") as caught:
+        with pytest.raises(FormatError, match="GGUF files begin with") as caught:
             format_of(source)
         assert (caught.value.field, caught.value.offset) == ("header.magic", 0)
     assert "found b'abcd'" in str(caught.value)

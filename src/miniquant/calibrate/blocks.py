@@ -1,11 +1,12 @@
-"""What a block of a language model is made of, as the algorithms need it: a MiniGPT's, or that of a Llama.
+"""What a block of a language model is made of, as the algorithms need it: a MiniGPT's, or that of a Llama or Qwen2.
 
 Both are a chain of halves. Each half is a norm and a module after it, whose output is added to what went in:
 ``x + module(norm(x))``. Some linear layers of the module read what the norm gives (q, k and v; gate and up), and the
 last one writes the output (proj or o; fc2 or down). Between them a Llama's halves multiply rows by something that does
 not depend on them, so a factor of a row of v or of up passes through. A GELU lets none pass.
 
-Source: ``modeling_llama.py`` in transformers; Llama 2, https://arxiv.org/abs/2307.09288, section 2.2.
+Source: ``modeling_llama.py`` and ``modeling_qwen2.py`` in transformers; Llama 2,
+https://arxiv.org/abs/2307.09288, section 2.2.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(model: nn.Module) -> Blocks:
-    """The blocks of a MiniGPT or a Llama. Raises ``QuantizationError`` for a model of another class.
+    """The blocks of a MiniGPT, a Llama or a Qwen2.
+
+    Raises ``QuantizationError`` for a model of another class, and for a Qwen2 whose blocks attend in two ways.
 
     >>> from miniquant.models.minigpt import random_model
     >>> [list(half.entering) for half in blocks_of(random_model()).halves][:2]
@@ -60,6 +63,8 @@ def blocks_of(model: nn.Module) -> Blocks:
     """
     if type(model).__name__ not in _KNOWN:
         raise QuantizationError(f"no description of {type(model).__name__}; there are {', '.join(_KNOWN)}")
+    if len(set(getattr(model.config, "layer_types", None) or ())) > 1:  # blocks are given what the first one is given
+        raise QuantizationError("some blocks attend to a window and some to all tokens; only one kind is described")
     start, halves = _KNOWN[type(model).__name__]
     config: Any = model.config
     return Blocks(lambda ids: start(model, ids), list(halves(model)), context_of(model), config.vocab_size)
@@ -132,6 +137,7 @@ def _attending(module: nn.Module) -> Callable[[Tensor, dict[str, Any]], Tensor]:
 _KNOWN: dict[str, tuple[Any, Any]] = {
     "MiniGPT": (_minigpt_start, _minigpt_halves),
     "LlamaForCausalLM": (_llama_start, _llama_halves),
+    "Qwen2ForCausalLM": (_llama_start, _llama_halves),
 }
 
 

@@ -223,13 +223,18 @@ def to_bump(file: Path, output: Path, layout: str) -> None:
     from ..formats.gguf_lite.sizes import human
 
     config = write_bump(file, output, layout)
-    click.echo(
-        f"wrote {output}, {human(output.stat().st_size)}, and {output.with_name('config.json')}: "
-        f"{config.architecture}, {config.layers} layers, {config.heads} heads, {config.kv_heads} of keys and values"
-    )
     stay, reason = left_behind(file)
-    if reason:
-        click.echo(f"there is no tokenizer.json beside it: {visible(reason)}")
+    click.echo(
+        f"wrote {output}, {human(output.stat().st_size)}: {config.architecture}, {config.layers} layers, "
+        f"{config.heads} heads, {config.kv_heads} of keys and values"
+    )
+    beside = output.with_name("config.json")
+    click.echo(f"wrote {beside}")
+    if json.loads(beside.read_text("utf-8"))["bump"]["tokenizer_sha256"] is not None:
+        click.echo(f"wrote {output.with_name('tokenizer.json')}")
+    else:
+        missing = visible(reason) or f"{file} holds no tokenizer"
+        click.echo(f"there is no tokenizer.json beside it, which miniquant run needs: {missing}")
     if stay:
         click.echo(f"these keys have no place in a bump file and stay in {file}: {visible(', '.join(stay))}")
 
@@ -317,5 +322,7 @@ def run() -> None:
         click.echo(f"miniquant: {visible(str(error))}", err=True)
         sys.exit(1)
     except ModuleNotFoundError as error:
-        click.echo(f"miniquant: this needs the package {error.name}; pip install 'miniquant[labs]' brings it", err=True)
+        extra = {"numba": "run", "tokenizers": "run"}.get(str(error.name), "labs")
+        wanted = f"the package {error.name}; pip install 'miniquant[{extra}]' brings it"
+        click.echo(f"miniquant: this needs {wanted}", err=True)
         sys.exit(1)

@@ -52,7 +52,10 @@ def quantize(source: Path, output: Path, kind: str, requantize: bool) -> None:
 def perplexity(
     file: Path, text: Path | None, context: int | None, windows: int | None, llamacpp: bool, as_json: bool
 ) -> None:
-    """Perplexity of the MiniGPT in FILE on the held-out topics, or of any GGUF file on a text, with standard errors."""
+    """How well the model in FILE predicts a text, with a standard error.
+
+    With --text: any GGUF file, on that text. Without: a file that holds a MiniGPT, on the course's held-out topics.
+    """
     if text is not None:
         return _perplexity_of_text(file, text, context, windows, as_json)
     if context is not None:

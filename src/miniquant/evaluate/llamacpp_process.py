@@ -140,7 +140,7 @@ class _Inside:
     def __init__(self) -> None:
         spec = importlib.util.find_spec("xllamacpp")
         if spec is None or not spec.submodule_search_locations:
-            raise LlamaCppError("the package xllamacpp is not installed; requirements.txt has it")
+            raise LlamaCppError("llama.cpp computes this, and its package is not installed: pip install xllamacpp")
         folder = Path(next(iter(spec.submodule_search_locations)))
         self.lib = c.CDLL(str(next(folder.glob("xllamacpp*.so"))))
         for name, (result, arguments) in _FUNCTIONS.items():

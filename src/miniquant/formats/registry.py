@@ -86,7 +86,7 @@ def format_of(source: Source) -> Format:
     head = head_of(source)
     if (found := format_of_bytes(head)) is not None:
         return found
-    known = ", ".join(f"a {format.title} file begins with {format.begins}" for format in formats().values())
+    known = ", ".join(f"{format.title} files begin with {format.begins}" for format in formats().values())
     raise FormatError(f"found {head[:4]!r}; {known}", path=path_of(source), field="header.magic", offset=0)
 
 

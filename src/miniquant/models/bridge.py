@@ -130,8 +130,10 @@ class ModelExporter:
 
         ``model``: frozen; its quantized layers keep their integers and scales. Linear layers that are not quantized
         stay F32, like norms and biases.
-        ``tokenizer_path``: the folder that the model came from: ``tokenizer.json``, and for a Llama ``config.json``.
-        ``model_type``: ``"minigpt"`` or ``"gpt2"`` for a MiniGPT, ``"llama"`` for ``LlamaForCausalLM`` of transformers.
+        ``tokenizer_path``: the folder that the model came from: ``tokenizer.json``, and for a Llama or Qwen2
+        ``config.json``.
+        ``model_type``: ``"minigpt"`` or ``"gpt2"`` for a MiniGPT, ``"llama"`` for ``LlamaForCausalLM`` of transformers,
+        ``"qwen2"`` for its ``Qwen2ForCausalLM``.
         ``embedding``: the type of the token embedding and of an output head that is not quantized; by default the
         layers' type, and Q8_0 where that has 4 bits.
 
@@ -248,6 +250,7 @@ _MODELS = {
     ("MiniGPT", "minigpt"): _minigpt,
     ("MiniGPT", "gpt2"): _minigpt,
     ("LlamaForCausalLM", "llama"): _llama,
+    ("Qwen2ForCausalLM", "qwen2"): _llama,
 }
 
 

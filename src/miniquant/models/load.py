@@ -23,7 +23,7 @@ def load_any(source: Source, beside: Beside | None = None) -> MiniGPT:
     """
     format = format_of(source)
     if format.name not in _LOADERS:
-        raise MiniquantError(f"a {format.title} file holds no MiniGPT with its config; {', '.join(_LOADERS)} files do")
+        raise MiniquantError(f"{format.title} files hold no MiniGPT with its config; {', '.join(_LOADERS)} files do")
     with format.open(source, beside or {}) as file:
         return _LOADERS[format.name](file)
 

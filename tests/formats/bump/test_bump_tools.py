@@ -120,14 +120,24 @@ def test_the_ribbon_draws_a_bump_file(folder):
 # ---- the command line ------------------------------------------------------------------------------------------------
 
 
-def test_to_bump_writes_both_files_and_says_what_stays_behind(folder, tmp_path):
+def test_to_bump_says_every_file_that_it_wrote_and_what_stays_behind(folder, tmp_path):
     done = call("to-bump", folder / "m.gguf", "-o", tmp_path / "w.bump")
     assert done.exit_code == 0, done.output
     assert sorted(os.listdir(tmp_path)) == ["config.json", "tokenizer.json", "w.bump"]
-    assert "gpt2, 4 layers, 4 heads" in done.output
+    assert done.output.splitlines()[0].startswith(f"wrote {tmp_path / 'w.bump'}, ")
+    assert done.output.splitlines()[0].endswith(" MB: gpt2, 4 layers, 4 heads, 4 of keys and values")
+    assert done.output.splitlines()[1:3] == [f"wrote {tmp_path / name}" for name in ("config.json", "tokenizer.json")]
     assert "general.name" in done.output and "gpt2.block_count" not in done.output
     assert "tokenizer.ggml.tokens" not in done.output  # they are in tokenizer.json
     assert "general.architecture" not in done.output
+
+
+def test_to_bump_says_that_a_file_without_a_tokenizer_gives_none(folder, tmp_path):
+    write_llama(tmp_path / "m.gguf", TINY)
+    done = call("to-bump", tmp_path / "m.gguf", "-o", tmp_path / "w.bump")
+    assert sorted(os.listdir(tmp_path)) == ["config.json", "m.gguf", "w.bump"]
+    missing = "there is no tokenizer.json beside it, which miniquant run needs: "
+    assert done.output.splitlines()[2] == f"{missing}{tmp_path / 'm.gguf'} holds no tokenizer"
 
 
 def test_inspect_and_list_of_a_bump_file_agree_with_the_referee(folder):
