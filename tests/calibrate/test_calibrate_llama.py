@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 
 import gguf
 import numpy as np
@@ -146,7 +147,7 @@ def test_the_biases_of_q_k_and_v_are_folded_as_the_rows_of_v_are(tokens):
     assert torch.equal(q, before.q_proj.bias) and torch.equal(k, before.k_proj.bias)
     of_rows = np.empty(len(v))
     of_rows[half.rows.of] = into_rows
-    assert np.allclose(v.detach(), before.v_proj.bias.detach() / of_rows, rtol=1e-6)
+    assert np.allclose(v.detach(), before.v_proj.bias.detach().numpy() / of_rows, rtol=1e-6)
     with torch.no_grad():
         v.copy_(before.v_proj.bias)  # left as it was
     assert apart(model, twin, tokens) > 1e-2
@@ -154,7 +155,7 @@ def test_the_biases_of_q_k_and_v_are_folded_as_the_rows_of_v_are(tokens):
 
 def test_blocks_that_attend_in_two_ways_are_refused():
     window = {"use_sliding_window": True, "sliding_window": 8, "max_window_layers": 1}
-    with pytest.raises(QuantizationError, match="^some blocks attend to a window and some to all tokens; only one"):
+    with pytest.raises(QuantizationError, match=r"^some blocks attend to a window and some to all tokens; only one"):
         blocks_of(small("qwen2", **window))
     assert len(blocks_of(small("qwen2", **window | {"max_window_layers": 0})).halves) == 4
 
@@ -217,17 +218,18 @@ def test_before_rounding_a_llama_computes_the_same(shape, algorithm, tokens):
     }
 
 
-def test_the_trained_minillama_computes_the_same_after_folds(minillama_model):
+def test_the_trained_minillama_computes_the_same_after_folds(minillama_model, monkeypatch):
     """Logits of up to 16, summed in float64; float32 sums alone are off by 1e-5, with folds and without.
 
     Scales that are powers of two would move nothing in float32 either. AWQ's KL to the float model would then be 0.98
-    of plain rounding's without clipping, where its own scales give 0.90; so its own scales stay.
+    of plain rounding's without clipping, where its own scales give 0.90 (24 windows), so its own scales stay.
     """
     tokens = calibration_tokens(2, 64, minillama.load_tokenizer())
     assert tokens.shape == (2, 64) and 1000 < tokens.max() < 1536
     twin = smoothquant(minillama_model, tokens)
     up = [model.model.layers[3].mlp.up_proj.weight for model in (minillama_model, twin)]
     assert not torch.allclose(*up, rtol=0.1)
+    monkeypatch.setattr(importlib.import_module("miniquant.calibrate.awq"), "ALPHAS", (0.5, 1))  # takes less time
     for made in (twin, awq(minillama_model, tokens, clip=False)):
         assert apart(copy.deepcopy(minillama_model).double(), made.double(), tokens) < 1e-5
 

@@ -338,5 +338,5 @@ def test_llama_cpp_never_lives_in_our_own_process():
 
 def test_without_the_wheel_the_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr(llamacpp_process.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(LlamaCppError, match="its package is not installed: pip install xllamacpp$"):
+    with pytest.raises(LlamaCppError, match=r"its package is not installed: pip install xllamacpp$"):
         llamacpp_process._Inside()
