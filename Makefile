@@ -1,4 +1,4 @@
-# make book · make test · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
+# make book · make test · make live · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
 SITE := _build/html/index.html
@@ -7,11 +7,12 @@ unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its 
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
+.PHONY: help book book-strict live test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
 	@echo "make test        set up .venv and run all tests"
+	@echo "make live        the site, with Python, an editor and llama.cpp in its pages: try a lab with nothing installed"
 	@echo "make quick       the tests of formats, quantization and the engine of the labs, for everyday work"
 	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
 	@echo "make lab         open JupyterLab on notebooks/"
@@ -44,6 +45,12 @@ book-strict: .venv/.installed
 	@echo "== building the site from the stored outputs, every warning an error"
 	LABS=stored $(BIN)/jupyter-book build . --toc book/_toc.yml -W --keep-going -n --all
 	$(BIN)/python tools/check_site.py _build/html
+
+# a site that stands already is made live as it is; npm and pip bring the parts, or the folder in PYODIDE_DIST
+live: .venv/.installed
+	@test -f $(SITE) || $(MAKE) book
+	$(BIN)/python tools/live.py _build/html
+	@echo "== look at it: $(BIN)/python -m http.server -d _build/html 8000, then open the address that it prints"
 
 # mypy has one core; it runs beside the labs, and its lines come after theirs
 test: .venv/.installed

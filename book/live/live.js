@@ -1,0 +1,311 @@
+// Try it here: turns the cells of a lab's page into editors, runs them with Python in a worker, keeps what is typed.
+// Nothing is loaded before the button is pressed. `tools/live.py` gives each cell of the page its id.
+const here = new URL("./", import.meta.url);
+const lab = location.pathname.split("/").pop().replace(/\.html$/, "");
+const article = document.querySelector("article");
+const CELL_SECONDS = 13; // Python ends a cell by itself after 10; this is for one that does not let it
+const CHECK_SECONDS = 65; // a check has a limit of 10 s for each call, and may look for a cause
+
+const button = (text, does, kind = "") => {
+  const made = Object.assign(document.createElement("button"), { type: "button", textContent: text, className: kind });
+  made.addEventListener("click", does);
+  return made;
+};
+
+const bar = document.createElement("div");
+bar.className = "mq-live-bar mq-live";
+const about = Object.assign(document.createElement("p"), { className: "mq-live-about" });
+about.textContent = "Python runs in this page. It takes some 20 MB once; nothing that you type leaves this computer.";
+const status = document.createElement("p");
+status.setAttribute("role", "status");
+const start = button("Try it here", () => begin(), "first");
+bar.append(start, about);
+
+const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("live.css", here).href });
+document.head.append(sheet);
+const title = article?.querySelector("h1");
+if (title) title.after(bar);
+
+async function begin() {
+  start.disabled = true;
+  start.remove();
+  bar.classList.add("started");
+  bar.prepend(status);
+  status.textContent = "The lab is loading";
+  try {
+    const [manifest, original, modules] = await Promise.all([
+      fetch(new URL("live.json", here)).then((answer) => answer.json()),
+      fetch(new URL(`labs/${lab}.ipynb`, here)).then((answer) => answer.json()),
+      Promise.all(["editor", "python", "saved", "outputs"].map((name) => import(`./${name}.js`))),
+    ]);
+    const files = await otherLabs(manifest, modules[2]);
+    await new Lab(manifest, original, files, ...modules).begin();
+  } catch (error) {
+    status.textContent = `This did not work: ${error.message}. Load the page again to try once more.`;
+    throw error;
+  }
+}
+
+// What was typed in other labs, as the notebooks from which this one takes functions.
+async function otherLabs(manifest, saved) {
+  const files = {};
+  for (const name of manifest.labs) {
+    const cells = saved.load(name);
+    if (name === lab || !Object.keys(cells).length) continue;
+    const original = await fetch(new URL(`labs/${name}.ipynb`, here)).then((answer) => answer.json());
+    for (const cell of original.cells) if (cell.id in cells) cell.source = cells[cell.id];
+    files[`${name}.ipynb`] = JSON.stringify(original);
+  }
+  return files;
+}
+
+class Lab {
+  constructor(manifest, original, files, { makeEditor }, { Python }, saved, outputs) {
+    Object.assign(this, { manifest, original, makeEditor, saved, show: outputs.show, kept: outputs.kept });
+    this.cells = original.cells.filter((cell) => cell.cell_type === "code").map((cell) => this.cell(cell));
+    this.byId = new Map(this.cells.map((cell) => [cell.id, cell]));
+    this.order = []; // cells in the order in which they were run since Python was started
+    this.work = Promise.resolve();
+    this.python = new Python(
+      () => ({
+        manifest,
+        files: { ...files, ".miniquant-progress.json": saved.record.get() || "{}" },
+      }),
+      { status: (text) => this.say(text), output: (output) => this.output(output) },
+    );
+  }
+
+  say(text) {
+    status.textContent = text;
+  }
+
+  cell(cell) {
+    const given = this.saved.textOf(cell.source);
+    return { id: cell.id, given, about: cell.metadata?.miniquant ?? {}, place: document.querySelector(`[data-cell="${CSS.escape(cell.id)}"]`) };
+  }
+
+  async begin() {
+    const started = this.python.start();
+    const typed = this.saved.load(lab);
+    article.classList.add("mq-live");
+    for (const [number, cell] of this.cells.entries()) this.edit(cell, number + 1, typed[cell.id] ?? cell.given);
+    const upload = Object.assign(document.createElement("input"), { type: "file", accept: ".ipynb", hidden: true });
+    upload.setAttribute("aria-label", "A notebook file of this lab");
+    upload.addEventListener("change", () => upload.files[0]?.text().then((text) => this.import(text)).finally(() => (upload.value = "")));
+    bar.append(
+      button("Export .ipynb", () => this.export()),
+      button("Import .ipynb", () => upload.click()),
+      button("Stop and start again", () => this.restart("Python was started again")),
+      button("Reset the lab", () => confirm("Put every cell back as it was given?") && this.cells.forEach((cell) => this.reset(cell))),
+      upload,
+    );
+    await started;
+    this.say("Python is ready. Shift+Enter runs a cell; Tab indents, and Escape, then Tab, leaves the editor.");
+    document.documentElement.dataset.live = "ready";
+  }
+
+  edit(cell, number, text) {
+    const { place } = cell;
+    const old = place.querySelector(".cell_input");
+    const holder = document.createElement("div");
+    old.hidden = true;
+    old.after(holder);
+    cell.editor = this.makeEditor({
+      parent: holder,
+      text,
+      label: `Code of cell ${number}`,
+      changed: () => this.save(),
+      run: () => this.run(cell),
+    });
+    const tools = document.createElement("div");
+    tools.className = "mq-live-tools";
+    const run = button("Run", () => this.run(cell));
+    run.setAttribute("aria-label", `Run cell ${number}`);
+    tools.append(run);
+    if (cell.about.part === "stub") {
+      const reset = button("Reset", () => this.reset(cell));
+      reset.setAttribute("aria-label", `Reset ${cell.about.exercise}`);
+      tools.append(reset);
+    }
+    cell.note = document.createElement("span");
+    tools.append(cell.note);
+    holder.after(tools);
+    cell.stored = place.querySelector(".cell_output");
+    cell.fresh = document.createElement("div");
+    cell.fresh.className = "cell_output";
+    (cell.stored ?? tools).after(cell.fresh);
+  }
+
+  // ---- what is kept
+  save() {
+    const typed = this.cells.filter((cell) => cell.editor && cell.editor.text !== cell.given);
+    const kept = this.saved.save(lab, Object.fromEntries(typed.map((cell) => [cell.id, cell.editor.text])));
+    if (!kept) this.say("This browser keeps nothing: export your notebook before you leave the page.");
+  }
+
+  reset(cell) {
+    if (cell.editor.text !== cell.given) cell.editor.text = cell.given;
+    cell.ran = undefined;
+    this.clear(cell);
+    if (cell.stored) cell.stored.hidden = false;
+  }
+
+  export() {
+    const sources = new Map(this.cells.map((cell) => [cell.id, cell.editor.text]));
+    const outputs = new Map(this.cells.filter((cell) => cell.outputs).map((cell) => [cell.id, cell.outputs]));
+    const text = `${JSON.stringify(this.saved.notebook(this.original, sources, outputs), null, 1)}\n`;
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ipynb+json" }));
+    link.download = `${lab}.ipynb`;
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    this.say(`${lab}.ipynb was saved; put it into the folder notebooks/ of the course to go on in Jupyter.`);
+  }
+
+  import(text) {
+    try {
+      const sources = this.saved.sourcesOf(text, this.original);
+      for (const [id, source] of sources) if (this.byId.get(id).editor.text !== source) this.byId.get(id).editor.text = source;
+      this.say(`${sources.size} cells were taken from the file.`);
+    } catch (error) {
+      this.say(error.message);
+    }
+  }
+
+  // ---- running
+  run(cell) {
+    this.work = this.work.then(() => this.runWithAbove(cell)).catch((error) => this.say(error.message));
+    return this.work;
+  }
+
+  async runWithAbove(cell) {
+    await this.python.ready;
+    for (const above of this.cells.slice(0, this.cells.indexOf(cell))) {
+      if (above.ran === above.editor.text) continue;
+      const state = await this.runOne(above, true);
+      if (state === "error" && above.editor.text !== above.given) {
+        this.say("A cell above, which you changed, ends with an error. Put that right first.");
+        return above.place.scrollIntoView({ block: "center" });
+      }
+      if (state === "stopped") return;
+    }
+    const state = await this.runOne(cell, false);
+    this.say(state === "stopped" ? "A cell was stopped." : "Python is ready.");
+    cell.place.dataset.runs = Number(cell.place.dataset.runs ?? 0) + 1;
+  }
+
+  async runOne(cell, quiet, replay = false) {
+    const source = cell.editor.text;
+    this.running = { cell, outputs: [], cleared: false, replay };
+    cell.place.classList.add("running");
+    cell.note.textContent = "running";
+    this.say("Python is running");
+    const begun = performance.now();
+    let done;
+    try {
+      done = await this.python.within(source.includes("check(") ? CHECK_SECONDS : CELL_SECONDS, "run", { id: cell.id, source, quiet });
+    } catch (error) {
+      return await this.stopped(cell, error);
+    } finally {
+      cell.place.classList.remove("running");
+      cell.note.textContent = "";
+    }
+    cell.ran = source;
+    this.order = [...this.order.filter((other) => other !== cell), cell];
+    if (done.state === "skipped" || replay) return done.state;
+    this.saved.record.set(done.record);
+    this.freshen();
+    cell.outputs = this.running.outputs;
+    cell.seconds = (performance.now() - begun) / 1000;
+    if (done.needs) this.leftOut(cell, done);
+    for (const file of done.files) this.offer(cell, file);
+    cell.place.dataset.state = done.state;
+    return done.state;
+  }
+
+  output(output) {
+    if (!this.running || this.running.replay) return;
+    this.freshen();
+    this.kept(this.running.outputs, output);
+    this.show(this.running.cell.fresh, output);
+  }
+
+  // The old outputs stay until there is something new, so that the page does not jump.
+  freshen() {
+    const { cell } = this.running;
+    if (this.running.cleared) return;
+    this.running.cleared = true;
+    this.clear(cell);
+    if (cell.stored) cell.stored.hidden = true;
+  }
+
+  clear(cell) {
+    cell.fresh.replaceChildren();
+    cell.outputs = undefined;
+  }
+
+  leftOut(cell, { needs, title }) {
+    const note = document.createElement("p");
+    note.className = "mq-live-note";
+    note.textContent = `This cell needs ${title}, which does not run in a page. ${cell.stored ? "Below is the output that is stored in the lab." : ""}`;
+    note.dataset.needs = needs;
+    cell.fresh.append(note);
+    if (cell.stored) {
+      cell.fresh.after(cell.stored);
+      cell.stored.hidden = false;
+    }
+  }
+
+  async stopped(cell, error) {
+    const text = error.message === "no end" ? "Stopped: this cell has no end. Python was started again; nothing else was lost." : `Stopped: ${error.message}`;
+    this.freshen();
+    this.show(cell.fresh, { output_type: "error", traceback: [text] });
+    cell.place.dataset.state = "stopped";
+    await this.again(cell);
+    return "stopped";
+  }
+
+  restart(text) {
+    this.python.end(new Error("Python was stopped."));
+    this.work = this.work.then(() => this.again()).then(() => this.say(text));
+  }
+
+  // A new worker, in which the cells that had been run are run again without showing anything.
+  async again(without) {
+    this.python.end(new Error("Python was stopped."));
+    const order = this.order.filter((cell) => cell !== without);
+    this.order = [];
+    for (const cell of this.cells) cell.ran = undefined;
+    await this.python.start();
+    for (const cell of order) if (!(cell.ran === cell.editor.text)) await this.runOne(cell, true, true);
+    this.say("Python is ready.");
+  }
+
+  // ---- llama.cpp
+  offer(cell, file) {
+    const box = document.createElement("div");
+    box.className = "mq-live-llama";
+    const name = file.split("/").pop();
+    const label = Object.assign(document.createElement("label"), { textContent: "A text for the model to go on with " });
+    const prompt = Object.assign(document.createElement("input"), { value: "An exception is raised when" });
+    const said = document.createElement("pre");
+    said.setAttribute("role", "status");
+    label.append(prompt);
+    const load = button(`Load ${name} in llama.cpp`, async () => {
+      load.disabled = true;
+      said.textContent = "llama.cpp is loading";
+      try {
+        const bytes = await this.python.ask("read", { path: file });
+        const { complete } = await import("./llama.js");
+        const found = await complete(bytes, prompt.value, 11);
+        said.textContent = found.error ? `llama.cpp says:\n${found.error}` : prompt.value + found.text;
+        box.dataset.tokens = JSON.stringify(found.tokens ?? []);
+        box.dataset.state = found.error ? "refused" : "spoke";
+      } finally {
+        load.disabled = false;
+      }
+    });
+    box.append(label, load, said);
+    cell.fresh.append(box);
+  }
+}

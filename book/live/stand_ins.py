@@ -1,0 +1,139 @@
+"""What a lab in the page has in place of libraries that need a computer: the trained weights, the tokenizer, IPython.
+
+``load_pretrained`` gives the model's weights as arrays. They can be read, and not run: a forward pass needs PyTorch.
+"""
+
+from __future__ import annotations
+
+import json
+import types
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+NOT_HERE = {  # libraries that have no build for a browser, or need a computer
+    "torch", "safetensors", "transformers", "tokenizers", "sentencepiece", "numba", "xllamacpp", "gguf", "hypothesis",
+    "tqdm", "resource", "fcntl",
+}  # fmt: skip
+TITLES = {"torch": "PyTorch", "xllamacpp": "llama.cpp on your computer", "gguf": "the package gguf"}
+
+
+class Weights(np.ndarray):
+    """An array that also has the methods by which labs read a tensor."""
+
+    def numpy(self) -> np.ndarray:
+        """The plain array."""
+        return np.asarray(self)
+
+    def detach(self) -> Weights:
+        """Itself."""
+        return self
+
+    cpu = contiguous = float = detach
+
+    def is_floating_point(self) -> bool:
+        """Whether it holds floating-point numbers."""
+        return bool(np.issubdtype(self.dtype, np.floating))
+
+    def numel(self) -> int:
+        """How many numbers there are."""
+        return int(self.size)
+
+
+class Model:
+    """The trained MiniGPT as its weights; anything else needs PyTorch."""
+
+    def __init__(self, config: dict[str, Any], state: dict[str, Weights]) -> None:
+        self.config, self._state = types.SimpleNamespace(**config), state
+
+    def state_dict(self) -> dict[str, Weights]:
+        """The weights by name."""
+        return dict(self._state)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    def __call__(self, *args: Any) -> Any:
+        """Raises: a forward pass needs PyTorch."""
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+
+def load_pretrained() -> Model:
+    """The trained MiniGPT's weights."""
+    from miniquant.formats.safetensors.read import open_safetensors
+
+    file = open_safetensors(str(resources.files("miniquant").joinpath("assets/minigpt.safetensors")))
+    state = {name: np.array(file.tensor(name)).view(Weights) for name in file.tensors}
+    return Model(json.loads(file.metadata["config"]), state)
+
+
+class Tokenizer:
+    """The tokenizer's file as what a GGUF file needs of it; cutting text into tokens needs a library."""
+
+    def __init__(self, text: str) -> None:
+        self.text, parts = text, json.loads(text)
+        known = {**parts["model"]["vocab"], **{t["content"]: t["id"] for t in parts["added_tokens"]}}
+        self.tokens = {number: token for token, number in known.items()}
+
+    def to_str(self) -> str:
+        """The file."""
+        return self.text
+
+    def get_vocab_size(self) -> int:
+        """How many tokens there are."""
+        return len(self.tokens)
+
+    def id_to_token(self, number: int) -> str:
+        """The text of a token."""
+        return self.tokens[number]
+
+    def __getattr__(self, name: str) -> Any:
+        raise ModuleNotFoundError("No module named 'tokenizers'", name="tokenizers")
+
+
+def load_tokenizer() -> Tokenizer:
+    """The tokenizer of the trained model."""
+    return Tokenizer(resources.files("miniquant").joinpath("assets/tokenizer.json").read_text("utf-8"))
+
+
+def write_minigpt(path: Any, model: Model, tokenizer: Tokenizer, kind: str = "F32", embedding: Any = None) -> None:
+    """The trained model as a GGUF file, by the library's own writer."""
+    from miniquant.formats.gguf import write_gguf
+    from miniquant.models.to_gguf import gguf_name, minigpt_metadata, minigpt_types
+
+    types_of = minigpt_types(model, kind, embedding)  # type: ignore[arg-type]
+    tensors = {gguf_name(name): (w.numpy(), types_of[name]) for name, w in model.state_dict().items()}
+    write_gguf(path, tensors, minigpt_metadata(model, tokenizer, kind, embedding=embedding))  # type: ignore[arg-type]
+
+
+OWN: dict[tuple[str, str], Callable[..., Any]] = {
+    ("miniquant.models.pretrained", "load_pretrained"): load_pretrained,
+    ("miniquant.models.corpus", "load_tokenizer"): load_tokenizer,
+    ("miniquant.models.to_gguf", "write_minigpt"): write_minigpt,
+}
+
+
+def of(module: str, name: str) -> Callable[..., Any] | None:
+    """The stand-in for a function of the library, or nothing."""
+    return OWN.get((module, name))
+
+
+def ipython(display: Callable[..., None]) -> dict[str, types.ModuleType]:
+    """The modules of IPython that the labs and their engine ask for."""
+    root, shown = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    core, transform = types.ModuleType("IPython.core"), types.ModuleType("IPython.core.inputtransformer2")
+    root.version_info = (9, 0)  # type: ignore[attr-defined]  # matplotlib asks
+    root.get_ipython = lambda: None  # type: ignore[attr-defined]
+    shown.display = root.display = display  # type: ignore[attr-defined]
+    for name, method in (("HTML", "_repr_html_"), ("Markdown", "_repr_markdown_"), ("SVG", "_repr_svg_")):
+        setattr(shown, name, type(name, (), {"__init__": _keep, method: lambda self: self.data}))
+    transform.TransformerManager = type("TransformerManager", (), {"transform_cell": lambda self, cell: cell})  # type: ignore[attr-defined]
+    return {m.__name__: m for m in (root, shown, core, transform)}
+
+
+def _keep(self: Any, data: str) -> None:
+    self.data = data
