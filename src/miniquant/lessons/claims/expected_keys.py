@@ -7,8 +7,9 @@ from ...models.export import ModelMetadata
 def expected_keys(about, quantized, include):
     """How many keys an exported file must have.
 
-    about: ModelMetadata with architecture, model_name, num_params, hidden_size, num_layers, vocab_size 
-    quantized: whether any tensor is; include: whether metadata is written   ->   an int, by the three rules above
+    about: ModelMetadata with architecture, model_name, num_params, hidden_size, num_layers, vocab_size; no size is known
+    where the architecture is unknown
+    quantized: whether any tensor is; include: whether metadata is written   ->   an int (not a bool), by the three rules above
     A field that is None is unknown; 0 and an empty text are known.
     """
     if not include:
@@ -37,7 +38,8 @@ def cases(random):
     whole = ModelMetadata("gpt2", "tiny", 1000, 64, 2, 256)
     odd = ModelMetadata("gpt2", "", None, 0, 0, 0)
     trained = ModelMetadata("llama", None, 7, 32, None, None, {"epochs": 3})
-    made = [(about, q, i) for about in (nothing, named, whole, odd, trained) for i in (True, False) for q in (0, 1)]
+    only, empty = ModelMetadata(None, "tiny", 5), ModelMetadata("", "", 0, 3, 7, 9)
+    made = [(about, q, i) for about in (nothing, named, whole, odd, trained, only, empty) for i in (True, False) for q in (0, 1)]
     drawn = []
     for sizes, kept in zip(random.integers(1, 99, (4, 4)).tolist(), random.integers(0, 2, (4, 4)).tolist()):
         numbers = [size if keep else None for size, keep in zip(sizes, kept)]

@@ -8,9 +8,10 @@ from ...lab import Exercise, Mistake, edit
 def size_is_true(said, n_bytes):
     """Whether a stated size is that of a file, to the last digit that it states.
 
-    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25 kB" or "1500 B"; a kB is 1000 B, and so on   ->   True or False
-    n_bytes: int, the size of the file. It may be off by half of the last stated digit: 1.25 kB stands for 1246 to 1254 bytes, and 1500 B for 1500 bytes. What a number of
-    bytes exactly at such an end gives is not checked.
+    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25 kB" or "1500 B"; a kB is 1000 B, an MB 1000 kB, a GB
+    1000 MB   ->   True or False
+    n_bytes: int, the size of the file. It may be off by half of the last stated digit, be it a zero or not: 1.25 kB stands for
+    1246 to 1254 bytes, and 1500 B for 1500 bytes. What a number of bytes exactly at such an end gives is not checked.
     """
     number, unit = said.split()
     factor = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit]
@@ -35,6 +36,10 @@ def cases(random):
     made += [("14.00 MB", 14_006_000), ("14.00 MB", 14_679_000), ("2.35 GB", 2_354_000_000), ("2.35 GB", 2_356_000_000)]
     made += [("1 B", 1_234_567), ("1.23 B", 1_234_567), ("12.50 kB", 12_501)]
     made += [("1 kB", 501), ("0.1 kB", 149), ("2.3 MB", 2_349_000), ("0 B", 10)]
+    made += [("1.250 kB", 1250), ("1.250 kB", 1251), ("1500 B", 1500), ("1500 B", 1501), ("100 kB", 100_600)]
+    made += [("1500 kB", 1_500_400), ("0.00 kB", 4), ("0.00 kB", 6), ("0 MB", 400_000), ("1.25 MB", 1_255_400)]
+    made += [("1.25 MB", 1_254_999), ("1.25 MB", 1_255_001), ("1.25 MB", 1_245_001), ("1.25 MB", 1_244_999)]
+    made += [("2.3456789 GB", 2_345_678_940), ("2.3456789 GB", 2_345_678_960), ("12 GB", 12_400_000_000)]
     drawn = random.integers(1000, 999_990, 4).tolist()
     return made + [(f"{n / 1000:.2f} kB", n + by) for n, by in zip(drawn, (0, 0, 30, -30))]
 

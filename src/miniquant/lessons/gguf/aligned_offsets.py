@@ -6,7 +6,7 @@ from ...lab import Exercise, Mistake, edit
 def aligned_offsets(sizes, alignment):
     """Where each tensor begins, in bytes from the start of the data.
 
-    sizes: list of integers of 0 or more, the bytes of each tensor; alignment: any integer of 1 or more   ->   list of offsets,
+    sizes: list of integers from 0 to 2**40, the bytes of each tensor; alignment: any integer of 1 or more   ->   list of offsets,
     each a multiple of alignment, each tensor as soon as possible after the one before it; a tensor of 0 bytes takes no place
     """
     offsets, at = [], 0
@@ -38,6 +38,10 @@ def cases(random):
         ([100, 100, 100], 64),
         ([40, 8, 40], 8),
         ([0, 5, 0, 20, 48, 1], 24),
+        ([3, 0, 1, 0], 1),
+        ([3, 4, 1], 2),
+        ([2**31 - 5, 2**32, 2**32 + 1, 2**40 - 3, 2**40, 7], 32),
+        ([2**20 + 1, 2**28 + 1, 2**33 + 1, 4], 4096),
     ]
     return [*made, *((random.integers(1, 500, 6).tolist(), alignment) for alignment in (32, 16, 128))]
 

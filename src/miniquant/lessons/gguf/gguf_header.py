@@ -10,7 +10,7 @@ from ..shared.by_hand import by_digits
 def gguf_header(n_tensors, n_kv):
     """The header of a GGUF file.
 
-    n_tensors, n_kv: integers   ->   24 bytes: the letters GGUF, version 3 as a u32, then each count as a u64;
+    n_tensors, n_kv: integers from 0 to 2**64 - 1   ->   24 bytes: the letters GGUF, version 3 as a u32, then each count as a u64;
     every number little-endian
     """
     return b"GGUF" + struct.pack("<IQQ", 3, n_tensors, n_kv)
@@ -27,8 +27,8 @@ def fields(n_tensors, n_kv):
 
 
 def cases(random):
-    """Counts that can be read by eye, none, one of eight bytes, then random ones."""
-    made = [(2, 5), (0, 0), (1, 258), (0x0102030405060708, 3)]
+    """Counts that can be read by eye, none, one of eight bytes, the largest, then random ones."""
+    made = [(2, 5), (0, 0), (1, 258), (0x0102030405060708, 3), (2**64 - 1, 2**63)]
     return [*made, *((int(a), int(b)) for a, b in random.integers(0, 2**40, (3, 2)))]
 
 
@@ -53,6 +53,9 @@ EXERCISE = Exercise(
         Mistake("32-bit counts", edit("<IQQ", "<III"),
             cause="The counts take four bytes, as in GGUF-lite, and here eight.",
             cure="Pack both counts as `Q`.", see="16 bytes where 24 are expected"),
+        Mistake("signed counts", edit("<IQQ", "<Iqq"),
+            cause="The counts were packed as signed numbers, which end at 2**63 - 1, and a u64 has no sign.",
+            cure="Pack both counts as `Q`.", see="`struct.error` for a count of 2**63 or more"),
         Mistake("counts swapped", edit("n_tensors, n_kv", "n_kv, n_tensors"),
             cause="The number of key-values is where the number of tensors belongs.",
             cure="Write n_tensors first, although the tensors come last.", see="bytes 8 to 15 and 16 to 23 exchanged"),

@@ -27,9 +27,9 @@ def fields(text):
 
 
 def cases(random):
-    """ASCII, no letter, letters of two bytes and of four, blanks and line ends, then random letters."""
-    drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (5, 70, 300)]
-    return [(text,) for text in ("gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", "e\u0301", "\0", *drawn)]
+    """ASCII, no letter, letters of two bytes and of four, blanks and line ends, then random letters, many of them."""
+    drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (5, 70, 300, 2**16 + 3)]
+    return [(text,) for text in ("gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", "e\u0301", "\0", "\ufeffa", *drawn)]
 
 
 EXERCISE = Exercise(

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared.by_hand import number
+from ..shared.observed import where_a_float_is_asked
 from .gguf_string import oracle as string_oracle
 from .key_value import oracle as pair_oracle
 from .read_string import oracle as read_string_oracle
@@ -91,15 +92,24 @@ def cases(random):
         ("count", 2**32 - 1),
         ("ends", [-(2**31), 2**31 - 1]),
         ("größe", ["", "x" * 300, "é"]),
+        ("epsilon", 1e-5),
+        ("rope.freq_base", 10000.0),
+        ("large", 3e38),
+        ("one token", ["x"]),
+        ("one number", [7]),
+        ("zero", 0),
+        ("many", list(range(300))),
+        ("many tokens", ["t"] * 257),
     ]
     good = [(pair_oracle(key, value), 0) for key, value in pairs[:2]]
     good += [(b"\xee" * 7 + pair_oracle(key, value) + pair_oracle("next", 1), 7) for key, value in pairs]
     head = string_oracle("k")
     good += [(head + struct.pack("<IIQ", 9, of, 0) + b"\xee", 0) for of in (8, 5)]  # empty arrays
-    bad = [(head + struct.pack("<IQ", kind, 3), 0) for kind in (10, 12, 13, 0, 5)]
+    bad = [(head + struct.pack("<IQ", kind, 3), 0) for kind in (10, 12, 13, 0, 5, 1, 2, 3, 11)]
     bad += [(head + struct.pack("<IQ", kind, 0) + bytes(8), 0) for kind in (0x0104, 0x040006, 0x07000007, 0x0108, 0x80000009)]
-    bad += [(head + struct.pack("<IIQ", 9, of, 2) + bytes(16), 0) for of in (4, 6, 9)]
-    bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9, 0x0105, 0x08000008)]  # empty, and of an unknown element type
+    bad += [(head + struct.pack("<IIQ", 0x0109, of, 0), 0) for of in (5, 8)]
+    bad += [(head + struct.pack("<IIQ", 9, of, 2) + bytes(16), 0) for of in (4, 6, 7, 9, 10)]
+    bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9, 1, 3, 7, 11, 12, 0x0105, 0x08000008)]  # empty, and of an unknown element type
     drawn = [int(n) for n in random.integers(0, 2**31, 4)]
     return [*good, *bad, (pair_oracle("drawn", drawn), 0), (pair_oracle("one", drawn[0]), 0)]
 
@@ -129,6 +139,7 @@ def traits(data, position):
 EXERCISE = Exercise(
     goal="Read one key with its value, and say where the next pair begins.",
     reference=read_key_value, oracle=oracle, cases=cases, minutes=9, difficulty="core", traits=traits,
+    observe=where_a_float_is_asked(lambda data, position: traits(data, position)["the value is a float"]),
     hints=(
         "The type decides how many bytes come next. Move the position on after every part, so that each part begins where the one before it ended.",
         "`read_string` gives the next position with the text. `struct.calcsize` says how many bytes a format takes; a `?` gives True or False; `raise ValueError` with a text refuses.",
@@ -171,6 +182,9 @@ EXERCISE = Exercise(
         Mistake("one type for all numbers", edit("struct.unpack_from(NUMBERS[kind], data, position)", 'struct.unpack_from("<I", data + bytes(4), position)'),
             cause="Every number was read as a u32, whatever its type says.",
             cure="Choose the format by the type.", see="3204448256 where -0.5 is expected"),
+        Mistake("a whole float made an int", edit("        return key, value, position + struct.calcsize", "        value = int(value) if kind == 6 and value == int(value) else value\n        return key, value, position + struct.calcsize"),
+            cause="A float with a whole value, such as 10000.0, became an int. The type 6 says float, whatever the value.",
+            cure="Return the number as `struct` gives it.", see="an int where the type is 6"),
         Mistake("unknown types ignored", edit('raise ValueError(f"{key!r} has a value of type {kind}")', "return key, None, position"),
             cause="A type that is not in the table gave None, and nobody knows how long its value is.",
             cure="Raise a ValueError.", see="None where a ValueError is expected"),

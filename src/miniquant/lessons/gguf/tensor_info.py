@@ -11,7 +11,7 @@ from .gguf_string import gguf_string
 def tensor_info(name, shape, type_code, offset):
     """The info of one tensor.
 
-    name: text, shape: tuple in PyTorch's order, () or up to four ints of 1 or more, type_code: ggml's number, offset: integer
+    name: text, shape: tuple in PyTorch's order, () or up to four ints of 1 or more, type_code: ggml's number, offset: integer from 0 to 2**64 - 1
     ->   bytes: the name as a string, n_dims u32, the dims as u64 in reversed order (the last number of shape first), type
     u32, offset u64; every number little-endian
     """
@@ -50,6 +50,8 @@ def cases(random):
         ("one", (1,), 0, 32),
         ("kernel", (1, 1, 3, 5), 0, 64),
         ("long", (2**32 + 2, 2**33 + 32), 30, 2**40),
+        ("Wte", (64, 2), 258, 2**64 - 32),
+        ("blk.0." + "x" * 70, (2**64 - 1,), 0, 5),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
     return [*made, *((f"blk.{i}.weight", (a, b), (0, 2, 8)[i % 3], c * 32) for i, (a, b, c) in enumerate(drawn))]
@@ -117,6 +119,9 @@ EXERCISE = Exercise(
         Mistake("32-bit offset", edit("<IQ", "<II"),
             cause="The offset was packed as `I`, and a file may be larger than four gigabytes.",
             cure="Pack the offset as `Q`.", see="four bytes too few at the end"),
+        Mistake("a signed offset", edit("<IQ", "<Iq"),
+            cause="The offset was packed as a signed number, which ends at 2**63 - 1, and a u64 has no sign.",
+            cure="Pack the offset as `Q`.", see="`struct.error` for an offset of 2**63 or more"),
         Mistake("big-endian", edit("gguf_string(name)", 'struct.pack(">Q", len(name.encode())) + name.encode()')
             .edit("<I{", ">I{")
             .edit("<IQ", ">IQ"),

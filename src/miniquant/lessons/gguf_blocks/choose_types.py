@@ -71,6 +71,8 @@ def cases(random):
         ({"a": 64, "b": 96, "c": 128}, 34 * 9),
         ({"a": 64, "b": 96, "c": 128}, 34 * 9 - 1),
         ({}, 10),
+        ({"token_embd": 32 * 10**8, "a": 64, "b": 96}, 18 * (10**8 + 5) + 50),
+        ({"a": 64, "token_embd": 32 * 10**8, "b": 96}, 18 * (10**8 + 5) + 16 * 10**8),
     ]
     for _ in range(6):
         weights = {f"w{i}": 32 * int(n) for i, n in enumerate(random.integers(1, 40, 6))}

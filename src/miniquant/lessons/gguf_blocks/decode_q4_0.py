@@ -31,13 +31,15 @@ def oracle(raw):
 
 
 def cases(random):
-    """Every level with a positive scale and a negative one, two blocks, zeros, then random blocks."""
+    """Every level with a positive scale and a negative one, two blocks, zeros, large and small scales, then random blocks."""
     ramp = bytes(j + 16 * (15 - j) for j in range(16))
     made = [
         np.float16(1).tobytes() + ramp,
         np.float16(-0.5).tobytes() + ramp,
         np.float16(1).tobytes() + bytes(range(16)) + np.float16(2).tobytes() + bytes(range(0, 256, 16)),
         bytes(2) + b"\x88" * 16,
+        np.float16(30000).tobytes() + ramp + np.float16(2e-7).tobytes() + ramp,  # float16 cannot hold 240000, and 2e-7 only coarsely
+        np.float16(0.1).tobytes() + ramp,
     ]
     drawn = b"".join(
         d.tobytes() + random.integers(0, 256, 16, np.uint8).tobytes() for d in random.normal(0, 1, 5).astype("<f2")

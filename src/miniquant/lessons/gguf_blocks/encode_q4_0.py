@@ -51,6 +51,8 @@ def cases(random):
         [filled(8, -8, 3)],
         [ramp, 2 * ramp[::-1], np.roll(ramp, 5)],
         [filled(0.9, 0.84375), filled(1.3, 1.21875)],  # x * (1 / d) and x / d fall on two sides of a half
+        [filled(-8, -0.50000006, 0.49999997, 1.4999999)],  # in float32, plus 8.5, these are 8, 9 and 10
+        [filled(-8e-9, 4e-9, 7e-9), filled(8e-20, 4e-20, -7e-20), filled(-8e-6, 3e-6)],  # d is 0, 0 or coarse as float16
     ]
     return [*((np.array(w, np.float32),) for w in made), (random.normal(0, 0.02, (24, 32)).astype(np.float32),)]
 
@@ -104,6 +106,9 @@ EXERCISE = Exercise(
         Mistake("rounded half to even", edit("(w * factor + np.float32(8.5))", "(np.rint(w * factor) + 8)"),
             cause="`np.rint` takes a half to the even side, and cutting off after adding 8.5 always takes it up.",
             cure="Add 8.5 and convert to uint8.", see="a value one off where the weight is exactly half of d"),
+        Mistake("8.5 added in float64", edit("w * factor + np.float32(8.5)", "(w * factor).astype(np.float64) + 8.5"),
+            cause="The sum with 8.5 was computed in float64, and float32 rounds it: -0.50000006 + 8.5 is 8 there.",
+            cure="Add `np.float32(8.5)` to the float32 product.", see="nearly everything right, and a single value one too small"),
         Mistake("cut off without the half", edit("8.5", "8"),
             cause="Adding 8 and converting cuts off; the further half makes it round.",
             cure="Add 8.5.", see="about half of the values one too small"),

@@ -49,6 +49,8 @@ def cases(random):
         [filled(0.1, 0.1 * 175 / 254, -0.1 * 199 / 254)],  # x * (1 / d) and x / d fall on two sides of a half
         [filled(127.05, 2.5004, -3.5004)],  # d is 1.0004, which float16 rounds to 1
         [filled(1e-6, 5e-7, -3e-8)],  # d is 0 as float16, and 1 / d is not
+        [filled(1.8, 0.9, -0.9)],  # w * (1 / d) is 63.5 in float32, and less than that in float64
+        [filled(1e-20, 4e-21, -2e-21)],
         [ramp, ramp / 10],
     ]
     below = [np.nextafter(np.float32(half), np.float32(0)) for half in (0.5, 1.5, 7.5)]  # one step of float32 below a half
@@ -90,6 +92,9 @@ EXERCISE = Exercise(
             cause="The sum of |x| and 0.5 is rounded to float32: 0.49999997 + 0.5 is 1 there, and 0.49999997 is below a half.",
             cure="Cut off, then look at the rest; no sum is rounded then.",
             see="a 1 where a value is a last digit below one half"),
+        Mistake("multiplied in float64", edit("x = w * factor", "x = w.astype(np.float64) * factor"),
+            cause="The product w × (1 / d) was computed in float64, and float32 rounds it, sometimes to a half.",
+            cure="Multiply float32 by float32.", see="nearly everything right, and a single value off by one"),
         Mistake("cut off instead of rounded", edit("(whole + np.trunc(2 * (x - whole)))", "x"),
             cause="`astype(np.int8)` drops the digits after the point.",
             cure="Round before you convert.", see="values one too small in size, about half of them"),

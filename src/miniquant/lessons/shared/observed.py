@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
+
+from ...lab.spec import Finding
 
 
 def in_any_order(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
@@ -47,6 +49,23 @@ def values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
     """
     result = in_any_order(function, case)
     return {key: _as_number(result[key]) for key in result} if isinstance(result, dict) else _as_number(result)
+
+
+def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
+    """An observation that finds an int as the second of three results, in the cases where a float is asked for.
+
+    >>> where_a_float_is_asked(lambda: True)(lambda: ("key", 2.0, 9), ())
+    ('key', 2.0, 9)
+    """
+
+    def observe(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+        result = function(*case)
+        if isinstance(result, tuple) and len(result) == 3 and isinstance(result[1], Integral) and asked(*case):
+            what = f"the value has the type {type(result[1]).__name__}, and a float is asked for"
+            raise Finding(what, f"{result[1]!r} ({type(result[1]).__name__})")
+        return result
+
+    return observe
 
 
 def _as_number(value: Any) -> Any:
