@@ -10,7 +10,8 @@ from ...lab import Exercise, Mistake, edit
 def activation_size(x):
     """How large the numbers of each channel are.
 
-    x: (tokens, channels) float32   ->   (channels,) float32, the mean of the absolute values over the tokens
+    x: (tokens, channels) float32   ->   (channels,) float32, the mean of the absolute values over the tokens, each
+    number right to 0.00001
     """
     return np.abs(x).mean(axis=0)
 
@@ -22,18 +23,20 @@ def oracle(x):
 
 
 def cases(random):
-    """Two channels, three, one that cancels, then random activations."""
+    """Two channels, three, one that cancels, one token, then random activations."""
     return [
         (np.array([[1, -10], [-3, 30]], np.float32),),
         (np.array([[1, 2, 3], [-1, -2, -3], [4, 8, 12], [0, 0, 0]], np.float32),),
         (np.array([[0.5, -100, 2, 0], [1.5, 50, -2, 0]], np.float32),),
+        (np.array([[-2, 3, 0.5]], np.float32),),
         (random.normal(0, [1, 5, 0.1, 2, 1], (40, 5)).astype(np.float32),),
+        (random.normal(0, [1, 0.001, 2], (150, 3)).astype(np.float32),),
     ]
 
 
 EXERCISE = Exercise(
     goal="Measure how large the numbers of each input channel are: the mean of their absolute values over all tokens.",
-    reference=activation_size, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", tolerance=1e-4,
+    reference=activation_size, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", tolerance=1e-5,
     hints=(
         "A row is a token and a column is a channel: the mean runs over the tokens, and one number a channel is left.",
         "`np.abs(x)` first, then `.mean(axis=0)`.",

@@ -10,7 +10,7 @@ from ...lab import Exercise, Mistake, edit
 def awq_scales(size, alpha):
     """AWQ's scale of every channel.
 
-    size: (channels,) float32, all above 0; alpha: from 0 to 1   ->   (channels,) float32
+    size: (channels,) float32, all above 0; alpha: from 0 to 1   ->   (channels,) float32, each number right to 0.00001
 
     The scales are in proportion to size to the power of alpha, and the largest times the smallest is 1.
     """
@@ -32,6 +32,11 @@ def cases(random):
         (np.array([16, 4, 1], np.float32), 0.5),
         (np.array([9, 3, 27, 81], np.float32), 0.25),
         (np.array([5, 2, 7], np.float32), 0.0),
+        (np.array([7], np.float32), 0.5),
+        (np.array([4e-10, 1e-10, 1e-8], np.float32), 0.5),
+        (np.array([1, 1000, 0.001], np.float32), 0.5),
+        (np.array([3, 3, 3], np.float32), 0.05),
+        (np.array([2, 5, 0.3], np.float32), 0.05),
         (random.uniform(0.2, 3, 8).astype(np.float32), 0.7),
     ]
 

@@ -46,6 +46,12 @@ def cases(random):
             np.eye(3, dtype=np.float32),
             np.array([1, 2, 4], np.float32),
         ),
+        (
+            np.array([1, -2], np.float32),
+            np.array([-3, 0.5], np.float32),
+            np.array([[1, 2], [-3, 4]], np.float32),
+            np.array([200, 0.005], np.float32),
+        ),
         drawn(4, 4),
         drawn(6, 3),
     ]

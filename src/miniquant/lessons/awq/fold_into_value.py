@@ -27,7 +27,7 @@ def oracle(qkv_weight, qkv_bias, proj_weight, scale):
 
 
 def cases(random):
-    """Whole numbers and powers of two as scales, in three widths."""
+    """Whole numbers and powers of two as scales, in three widths, then other scales."""
 
     def drawn(d):
         shapes = (3 * d, d), (3 * d,), (d, d)
@@ -35,7 +35,10 @@ def cases(random):
         return (*numbers, random.choice([0.25, 0.5, 2, 4], d).astype(np.float32))
 
     ones = np.ones((6, 2), np.float32), np.ones(6, np.float32), np.ones((2, 2), np.float32)
-    return [(*ones, np.array([2, 4], np.float32)), drawn(2), drawn(3), drawn(4)]
+    *parts, _ = drawn(3)
+    signs = [np.float32(part) * random.choice(np.float32([-1, 1]), part.shape) for part in parts]
+    uneven = (*signs, np.array([0.3, 1.7, 2.9], np.float32))  # no powers of two, numbers of both signs
+    return [(*ones, np.array([2, 4], np.float32)), drawn(2), drawn(3), drawn(4), uneven]
 
 
 EXERCISE = Exercise(

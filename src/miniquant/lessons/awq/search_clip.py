@@ -41,6 +41,12 @@ def oracle(w, hessian, ratios):
 
 
 RATIOS = [1.0, 0.9, 0.8, 0.7, 0.6, 0.5]
+HALVES = (  # weights in steps, the step, activations: the choice hangs on halves, or on a small difference
+    ([7, 1.5, 6.5, 4.5], 0.117919921875, [[1, 0, -1, 1], [1, 2, 0, -2], [2, -2, -2, 1], [0, 1, -2, 1]]),
+    ([7, -0.5, -2.5, 5.5], 0.1123046875, [[2, 2, -2, 1], [0, 2, 1, 2], [-2, 1, 1, -2], [1, 2, 2, 0]]),
+    ([7, 6.5, -1.5, 1.5], 0.1796875, [[-1, 1, 2, 0], [-1, 1, -1, 1], [-2, 2, -1, -2], [-2, 2, 2, 0]]),
+    ([7, 6.5, -1.5, 1.5], 0.1796875 / 1024, [[-1, 1, 2, 0], [-1, 1, -1, 1], [-2, 2, -1, -2], [-2, 2, 2, 0]]),
+)
 
 
 def cases(random):
@@ -49,6 +55,11 @@ def cases(random):
     careless, careful = np.diag([1e-3, *[1.0] * 7]), np.diag([50.0, *[1.0] * 7])
     cases = [(ends, careless, RATIOS), (ends, np.eye(8), RATIOS), (ends, careful, RATIOS), (-ends, careful, RATIOS)]
     cases.append((np.array([4, 0, 1], np.float32), np.diag([0.0, 1.0, 0.0]), RATIOS))  # all ratios are equally good
+    cases += [(ends, careless, [1.0]), (ends, careless, [1.0, 0.55, 0.95, 0.45, 0.85, 0.75, 0.42, 0.65])]
+    cases.append((np.array([7, 0, 0.5], np.float32), np.diag([0.0, 0.0, 1.0]), [1.0, 0.25, 0.5]))  # two are equally good
+    for steps, step, rows in HALVES:
+        x = np.array(rows, float)
+        cases.append((np.array(steps, np.float32) * np.float32(step), x.T @ x, RATIOS))
     for n in (8,) * 8 + (48,) * 4:
         x = random.normal(size=(60, n)) * random.choice([0.3, 1, 4], n) + random.normal(size=(60, 1))
         cases.append((random.standard_t(3, n).astype(np.float32), x.T @ x / 60, RATIOS))

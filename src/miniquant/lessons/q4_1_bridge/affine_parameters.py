@@ -52,6 +52,10 @@ def cases(random):
         [_filled(-0.3, 0.6)],
         [_filled(-0.5, 14.5), _filled(-1.5, 13.5), _filled(-2.5, 12.5), _filled(-12.5, 2.5)],  # zero lies between two integers
         [STEP * np.array(_filled(-7.5, 7.5)), STEP * np.array(_filled(-3.5, 11.5))],  # so it does here, and 1 / scale is rounded
+        [[-5, 10, 1]],  # blocks of another length
+        [[0.5, -0.25], [0, -3]],
+        [_filled(-1e-8, 2e-8), _filled(-1e-8), _filled(1e-8)],  # the scale is 0 as float16
+        [_filled(-1.029, 16.116997), _filled(-0.15, 14.857325), _filled(-0.958, 15.001472)],  # range / 15 between two float16
         [_filled(-1.25e-6)],  # below the smallest scales float16 rounds so coarsely that -low / scale is 21
     ]
     return [*((np.array(w, np.float32),) for w in made), (random.normal(0, 0.05, (24, 32)).astype(np.float32),)]
@@ -94,6 +98,9 @@ EXERCISE = Exercise(
         Mistake("multiplied by 1 / scale", edit("-low / np.where(scale == 0, np.float32(np.inf), scale)", "-low * (1 / np.where(scale == 0, np.float32(np.inf), scale))"),
             cause="1 / scale is rounded to float32, and so is the product, and a half may become less than a half.",
             cure="Divide by the scale.", see="nearly everything right, and a zero point between two integers off by one"),
+        Mistake("the range in float64", edit("((high - low) / np.float32(15))", "((high.astype(np.float64) - low) / 15)"),
+            cause="The range / 15 was computed in float64. Float32 rounds it first, and then it may lie between two float16.",
+            cure="Subtract and divide in float32.", see="nearly everything right, and a last digit of a scale"),
         Mistake("the scale rounded last", edit(".astype(np.float16).astype(np.float32)", "").edit(
                 "return scale,", "return scale.astype(np.float16).astype(np.float32),"
             ),

@@ -49,6 +49,8 @@ def cases(random):
         block(0.5, 1, bytes(range(16))),
         block(1, -8, ramp) + block(2, -3, bytes(range(0, 256, 16))),
         block(0, 0.25, ramp),
+        block(-0.5, 3, ramp),
+        block(9000, -60000, ramp) + block(2e-6, 1e-5, ramp) + block(0.1, -0.7, ramp),
         drawn,
     ]
     return [(raw,) for raw in made]

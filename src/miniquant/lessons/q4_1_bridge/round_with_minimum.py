@@ -43,7 +43,11 @@ def cases(random):
         (np.float32([[-4.5, -3.5, -2.5, 3.5, -1e6]]), *_columns((1, -5))),  # ties
         (np.float32([[-0.25, 0.3, 1]]), *_columns((0.5, -0.3))),  # not a multiple of the scale
         (np.float32([[0, 4, 9], [-9, -4, 0]]), *_columns((1, 0), (2, -9))),
+        (np.float32([[2.9, 0.5, -0.58], [0.545, -1.34, 2.7], [5.765, 0.3, -9]]), *_columns((0.24, -0.58), (0.29, -1.34), (0.85, -0.61))),
+        (np.float32([[1.84, -0.5, 0.6]]), *_columns((0.42, -0.89))),  # a tie, and 1 / scale is rounded
+        (np.float32([[40000, -40000, 2.500001, 7.499999]]), *_columns((1, -5))),
         (w, scale, low),
+        (w, scale * np.float32(1.1), low - np.float32(0.001)),  # neither is a float16
     ]
 
 
@@ -80,6 +84,9 @@ EXERCISE = Exercise(
             cause="`rint(x / s) - rint(m / s)` rounds twice, and a minimum need not be a whole number of steps.",
             cure="Subtract first, then divide and round once.",
             see="right where the minimum is a multiple of the scale, a step off elsewhere"),
+        Mistake("computed in float64", edit("(x - minimum) / scale", "(x.astype(np.float64) - minimum) / scale").edit("q * scale", "q.astype(np.float32) * scale"),
+            cause="(x - minimum) / scale was computed in float64. In float32 each step is rounded, and a tie may come or go.",
+            cure="Compute with float32 throughout.", see="nearly everything right, and a tie one step off"),
         Mistake("cut off instead of rounded", edit("np.rint", "np.trunc"),
             cause="Each weight goes to the level below it, and not to the nearest one.",
             cure="Use `np.rint`.", see="about half of the weights one step too low"),

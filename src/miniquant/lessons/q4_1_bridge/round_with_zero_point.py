@@ -11,7 +11,7 @@ from .affine_parameters import oracle as parameters
 def round_with_zero_point(x, scale, zero_point):
     """Equation (1): to integers with a zero point, and back.
 
-    x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1) int16
+    x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1) int16 from 0 to 15
     ->   (n, k) float32, computed in float32; halves are rounded to even, and the integers cut to 0 … 15
     """
     q = np.clip(np.rint(x / scale) + zero_point, 0, 15)  # (n, k)
@@ -41,6 +41,10 @@ def cases(random):
         (np.float32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int16)),  # ties
         (STEP * np.float32([[3.5, 7.5, -3.5, -7.5]]), _column(STEP), _column(8, dtype=np.int16)),  # ties, and 1 / scale is rounded
         (np.float32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int16)),
+        (np.float32([[0.35, 0.15, -0.25, 0.77], [1.575, 4.2, -2.1, 0.175]]), _column(0.1, 0.35), _column(7, 6, dtype=np.int16)),  # not float16
+        (np.float32([[1.54, -5.225, 2.500001, -40000, 1e6]]), _column(0.44), _column(9, dtype=np.int16)),
+        (np.float32([[-5.225, 4.125, 0.825]]), _column(0.55), _column(12, dtype=np.int16)),
+        (np.float32([[2.500001, 2.499999, 40000, -40000]]), _column(1), _column(4, dtype=np.int16)),
         (w, *parameters(w)),
     ]
 
@@ -80,6 +84,9 @@ EXERCISE = Exercise(
         Mistake("halves rounded up", edit("np.rint(x / scale)", "np.floor(x / scale + np.float32(0.5))"),
             cause="A half goes up, and equation (1) sends it to the even integer.",
             cure="Use `np.rint`.", see="a tie one step too high"),
+        Mistake("divided in float64", edit("np.rint(x / scale)", "np.rint(x.astype(np.float64) / scale).astype(np.float32)"),
+            cause="x / scale was computed in float64. In float32 it is rounded, sometimes to a half.",
+            cure="Divide float32 by float32.", see="nearly everything right, and a tie one step off"),
         Mistake("multiplied by 1 / scale", edit("np.rint(x / scale)", "np.rint(x * (1 / scale))"),
             cause="1 / scale is rounded to float32, and so is the product, and a half may become less than a half.",
             cure="Divide by the scale.", see="nearly everything right, and a tie one step off"),

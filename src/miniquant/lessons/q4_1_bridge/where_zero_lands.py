@@ -9,7 +9,7 @@ from ..shared.by_hand import nearest16, nearest32
 def where_zero_lands(scale, zero_point):
     """The weight that a block of Q4_1 gives back for the integer of zero.
 
-    scale: (n,) float32 that float16 holds, zero_point: (n,) int16   ->   (n,) float32: scale × zero_point + m in
+    scale: (n,) float32 that float16 holds, zero_point: (n,) int16 from 0 to 15   ->   (n,) float32: scale × zero_point + m in
     float32, where m is -scale × zero_point rounded to float16; it is never too large for float16
     """
     minimum = (-scale * zero_point).astype(np.float16).astype(np.float32)
@@ -35,6 +35,8 @@ def cases(random):
         case([0.5, 0.25, 1], [3, 7, 15]),  # powers of two: exact
         case([0.1, 0.1, 0.1], [0, 1, 2]),
         case([0.0123, 0.7, 3.3], [11, 13, 15]),
+        case([999.5, 1e-4, 6.5e-5, 4000], [13, 11, 7, 15]),  # large and tiny scales
+        case([0, 0.25], [7, 0]),
         case(np.abs(drawn[0]), drawn[1]),
     ]
 

@@ -11,7 +11,7 @@ from ..shared.by_hand import nearest32
 def zero_point_to_q4_1(q, scale, zero_point):
     """Blocks of Q4_1 from what a quantizer keeps.
 
-    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16
+    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16 from 0 to 15
     ->   n × 20 bytes, block after block: scale and -scale × zero_point as little-endian float16, then byte j with integer
     j in its low and integer j + 16 in its high nibble. For a zero point of 0, 0.0 and -0.0 are both right.
 
@@ -70,6 +70,8 @@ def cases(random):
         case([RAMP], [0.25], [0]),
         case(*drawn),
         (np.array([RAMP], np.uint8), np.float32([[0.1]]), np.int16([[7]])),  # float16 does not hold the scale
+        case([RAMP, RAMP], [500, 3e-6], [13, 7]),
+        (np.array([RAMP, RAMP], np.uint8), np.float32([[0.0041687014], [0.012530518]]), np.int16([[15], [5]])),  # -scale × zero_point ends between two float16
         (drawn[0].astype(np.uint8), np.float32(drawn[1])[:, None], np.int16([15, 11, 9, 7, 13, 3])[:, None]),
     ]
 
@@ -90,6 +92,9 @@ EXERCISE = Exercise(
         Mistake("the minimum of the rounded scale", edit("(-scale * zero_point)", "(-scale.astype(np.float16).astype(np.float32) * zero_point)"),
             cause="m was computed from the scale that was rounded to float16 before.",
             cure="Compute it from the scale as it is given, and round at the end.", see="right where float16 holds the scale, else a last digit of m"),
+        Mistake("multiplied in float64", edit("(-scale * zero_point)", "(-scale.astype(np.float64) * zero_point)"),
+            cause="-scale × zero_point was computed in float64. Float32 rounds it first, and then it may lie between two float16.",
+            cure="Multiply float32 by the zero point.", see="nearly everything right, and a last digit of m"),
         Mistake("the zero point stored", edit("(-scale * zero_point)", "zero_point"),
             cause="m is a weight, the smallest that the block can hold, and not an integer.",
             cure="Store -scale × zero_point.", see="a whole number in m"),
