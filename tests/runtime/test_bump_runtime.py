@@ -169,12 +169,14 @@ def test_any_grouping_of_key_value_heads_and_any_base_of_rope(heads, tmp_path):
         assert not np.allclose(runtime.logits(tokens)[1:], first[1:])
 
 
-@pytest.mark.parametrize("which", ["qwen2", "factors", "linear", "wide heads", "narrow heads"])
+@pytest.mark.parametrize("which", ["qwen2", "qwen2, linear", "factors", "linear", "wide heads", "narrow heads"])
 def test_llama_cpp_gives_the_same_logits_for_biases_halves_rope_factors_and_heads_of_any_width(which, tmp_path):
     sizes = SMALL | {"vocab": 1024, "embed": 64, "inner": 96}
     more = minigpt_tokenizer_metadata(load_tokenizer())
-    if which == "qwen2":
-        write_qwen2(tmp_path / "m.gguf", sizes, more=more | {"qwen2.rope.freq_base": 1e6})
+    if "qwen2" in which:
+        scaling = {"qwen2.rope.scaling.type": "linear", "qwen2.rope.scaling.factor": 4.0}
+        more |= {"qwen2.rope.freq_base": 1e6} | (scaling if "linear" in which else {})
+        write_qwen2(tmp_path / "m.gguf", sizes, more=more)
     elif which == "factors":
         factors = {"rope_freqs.weight": np.linspace(1, 32, 8, dtype=np.float32)}
         write_llama(tmp_path / "m.gguf", sizes, extra=factors, more=more)
@@ -187,8 +189,8 @@ def test_llama_cpp_gives_the_same_logits_for_biases_halves_rope_factors_and_head
         more |= {f"llama.{key}": value for key, value in keys.items()}
         write_llama(tmp_path / "m.gguf", sizes, more=more, head_dim=width)
     config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
-    assert config.architecture == ("qwen2" if which == "qwen2" else "llama")
-    assert config.rope_factors == (which in ("factors", "linear"))
+    assert config.architecture == ("qwen2" if "qwen2" in which else "llama")
+    assert config.rope_factors == ("factors" in which or "linear" in which)
     tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
     with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
         assert np.abs(runtime.logits(tokens) - other.logits(tokens)).max() < 1e-3

@@ -225,7 +225,7 @@ def test_real_biases_take_the_places_of_the_zeros(tmp_path):
     assert all(np.array_equal(found[name], w) for name, w in weights.items())
 
 
-@pytest.mark.parametrize("which", ["qwen2", "head", "factors", "wide heads", "Q8_0", "two types"])
+@pytest.mark.parametrize("which", ["qwen2", "head", "factors", "linear", "wide heads", "Q8_0", "two types"])
 def test_what_the_layout_has_no_place_for_is_refused(which, tmp_path):
     path, message = tmp_path / "m.gguf", "holds a llama whose head is its embedding, whose heads are together as wide"
     if which == "qwen2":
@@ -234,6 +234,9 @@ def test_what_the_layout_has_no_place_for_is_refused(which, tmp_path):
         write_llama(path, TINY, extra={"output.weight": np.ones((3, 4), np.float32)})
     elif which == "factors":
         write_llama(path, TINY, extra={"rope_freqs.weight": np.ones(1, np.float32)})
+    elif which == "linear":
+        assert not [key for key in [*converter_s(TINY), *HEADER.split()] if "scal" in key or "factor" in key]
+        write_llama(path, TINY, more={"llama.rope.scaling.type": "linear", "llama.rope.scaling.factor": 2.0})
     elif which == "wide heads":
         write_llama(path, TINY, more={"llama.attention.key_length": 4, "llama.attention.value_length": 4}, head_dim=4)
     elif which == "Q8_0":
@@ -245,3 +248,4 @@ def test_what_the_layout_has_no_place_for_is_refused(which, tmp_path):
     with pytest.raises(MiniquantError) as caught:
         write_bump(path, tmp_path / "weights.bump", "ckernel")
     assert message in str(caught.value)
+    assert not (tmp_path / "weights.bump").exists()
