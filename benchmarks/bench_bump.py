@@ -1,10 +1,10 @@
-"""Matrix times vector from blocks, beside float32 `torch` and plain memory traffic, in one run: `make bench`.
+"""Products from blocks, beside float32 `torch` and plain memory traffic, in one run: `make bench`.
 
 python benchmarks/bench_bump.py [--size 4096] [--repetitions 150] [--out FOLDER]
 
 Every job runs once in each repetition, in turns, so that a busy moment of the machine meets all of them; with one
-thread, then with two. Beside the milliseconds stands how many gigabytes of weights a job reads in a second. Writes
-bump.json.
+thread, then with two. A matrix meets one vector, and then as many as the runtime reads of a prompt at once. Beside the
+milliseconds stands how many gigabytes of weights a job reads in a second. Writes bump.json.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from miniquant.core.machine import hardware, versions
 from miniquant.formats.bump import BumpType
 from miniquant.formats.gguf import decode, encode
 from miniquant.runtime import kernels
+from miniquant.runtime.runtime import BATCH
 
-KINDS = (BumpType.Q4_K, BumpType.Q8_0, BumpType.Q4_0, BumpType.Q6_K, BumpType.FP16, BumpType.FP32)
+KINDS = kernels.kernels()
+VECTOR, PROMPT = "float32, torch.mv", f"float32, {BATCH} tokens, torch.mm"
 
 
 def shared(work: Callable[[np.ndarray], Any], w: np.ndarray, threads: int, pool: ThreadPoolExecutor) -> None:
@@ -40,6 +42,8 @@ def jobs(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], thre
     """name -> (what is timed, the bytes that it reads)."""
     out, target, pool = np.empty(len(w), np.float32), np.ones_like(w), ThreadPoolExecutor(threads)
     weights, vector, product = torch.from_numpy(w), torch.from_numpy(x), torch.empty(len(w))
+    xs, outs = np.tile(x, (BATCH, 1)), np.empty((BATCH, len(w)), np.float32)
+    vectors, products = torch.from_numpy(xs), torch.empty(BATCH, len(w))
 
     def copy(rows: np.ndarray) -> None:
         start = (rows.ctypes.data - w.ctypes.data) // (4 * w.shape[1])
@@ -49,28 +53,33 @@ def jobs(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], thre
         f"{kind.name}, blocks": (partial(kernels.matvec, raw.reshape(-1), kind, x, out), raw.nbytes)
         for kind, raw in encoded.items()
     }
+    found |= {
+        f"{kind.name}, {BATCH} tokens": (partial(kernels.matmul, raw.reshape(-1), kind, xs, outs), raw.nbytes)
+        for kind, raw in encoded.items()
+    }
     return found | {
-        "float32, torch.mv": (partial(torch.mv, weights, vector, out=product), w.nbytes),
+        VECTOR: (partial(torch.mv, weights, vector, out=product), w.nbytes),
+        PROMPT: (partial(torch.mm, vectors, weights.T, out=products), w.nbytes),
         "reading float32 (sum)": (partial(shared, np.sum, w, threads, pool), w.nbytes),
         "np.copyto": (partial(shared, copy, w, threads, pool), w.nbytes),
     }
 
 
 def measured(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], threads: int, repetitions: int) -> dict:
-    """Milliseconds, gigabytes a second, and how many times faster than torch: name -> figures."""
+    """Milliseconds, gigabytes a second, and how many times faster than torch's product of as many tokens."""
     torch.set_num_threads(threads)
     kernels.THREADS = threads
     kernels._pool.cache_clear()
     todo = jobs(w, x, encoded, threads)
     seconds = in_turns({name: job for name, (job, _) in todo.items()}, repetitions)
-    torch_s = seconds["float32, torch.mv"]
+    torch_s = {name: seconds[PROMPT if "tokens" in name else VECTOR] for name in seconds}
     return {
         name: {
             "best, ms": round(1e3 * s["best"], 3),
             "median, ms": round(1e3 * s["median"], 3),
             "GB/s": round(todo[name][1] / 1e9 / s["median"], 2),
-            "times torch": round(torch_s["median"] / s["median"], 2),
-            "of the best": round(torch_s["best"] / s["best"], 2),
+            "times torch": round(torch_s[name]["median"] / s["median"], 2),
+            "of the best": round(torch_s[name]["best"] / s["best"], 2),
         }
         for name, s in seconds.items()
     }
@@ -93,12 +102,14 @@ def main(arguments: list[str] | None = None) -> None:
         out = np.empty(options.size, np.float32)
         kernels.matvec(raw.reshape(-1), kind, x, out)
         assert np.abs(out - decode(raw, kind.ggml).astype(float) @ x).max() < 1e-3
+        kernels.matmul(raw.reshape(-1), kind, np.stack([x, -x]), both := np.empty((2, options.size), np.float32))
+        assert np.abs(both - [out, -out]).max() < 1e-3
     results: dict[str, Any] = {"matrix": square, "repetitions": options.repetitions}
     for threads in (1, 2):
         name = f"{threads} thread{'s' * (threads > 1)}"
         results[name] = measured(w, x, encoded, threads, options.repetitions)
         columns = ("best, ms", "median, ms", "GB/s", "times torch", "of the best")
-        print(table(f"{square} matrix times vector, {name}", columns, results[name]))
+        print(table(f"{square} matrix times vector or prompt, {name}", columns, results[name]))
     results |= {"versions": versions("numpy", "numba", "torch", "miniquant"), "hardware": hardware()}
     (options.out / "bump.json").write_text(json.dumps(results, indent=2) + "\n", "utf-8")
     print("\nwrote bump.json")
