@@ -202,6 +202,10 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
     if isinstance(error, TooSlow):
         text, cure = "one call with bad input did not end", "Look for a `while` whose condition stays true."
         return Seen("no end", text, cure, plain=True), alike[:1]
+    changed = next((call.outcome.change for call in alike if call.outcome.change), None)
+    if changed and isinstance(error, asked_errors(facts.spec, wanted)):
+        text = f"bad input is refused, as it must be, and the call changes its argument `{facts.names[changed.index]}`"
+        return Seen("argument changed", text, "Work on a copy."), alike
     if is_own(error):
         text = f"bad input is refused with {name}, and {asked} is asked for"
         return Seen("another error", text, f"Raise {asked}."), alike

@@ -119,7 +119,7 @@ def of_dicts(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
     shared = [k for k in expected if k in got]
     wrong = [k for k in shared if not equal(expected[k], got[k], tolerance)]
     if missing or extra:
-        rest = "" if wrong else ", and the other values are right"
+        rest = "" if wrong or not shared else ", and the other values are right"
         parts = [f"missing: {_few(missing)}"] * bool(missing)
         parts += [f"not expected: {_few(extra)}"] * bool(extra)
         yield Seen("other keys", f"keys are {' and '.join(parts)}{rest}", "Compare the keys with the docstring.", 9)

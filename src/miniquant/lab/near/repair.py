@@ -23,7 +23,7 @@ from .arrays import ARRAY_STEPS
 from .fixes import FAR, fixes
 from .fixes import LIKELY as KEYED
 from .places import Change, Place, Speaker
-from .variants import WRITES, changes, compiled, cost, is_dangerous, names_in, parsed
+from .variants import WRITES, changes, code_of, compiled, cost, is_dangerous, names_in, parsed
 from .wraps import PREFIX
 
 MOST = 4000  # changes that are tried
@@ -86,7 +86,7 @@ def place_of_repair(facts: Facts) -> str:
         facts.calls, key=lambda call: (call.problem is None, budget.costs[call.number], size_of(call.case), call.number)
     )
     every = _every(tree, facts)
-    say = _Speaker(tree, function.__code__.co_firstlineno)
+    say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function))
     n = len(facts.calls)
     found: list[tuple[float, Change]] = []
     for change in _together(every):
@@ -234,8 +234,8 @@ def _share(expected: object, got: object, tolerance: float) -> float:
 class _Speaker:
     """Says where a change is made, in the student's own words: ``at `range(n)` ``, or ``in line 3``."""
 
-    def __init__(self, tree: ast.FunctionDef, first: int) -> None:
-        self.first = first
+    def __init__(self, tree: ast.FunctionDef, first: int, text: str) -> None:
+        self.first, self.text = first, text
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
     def __call__(self, change: Change) -> str:
@@ -266,5 +266,6 @@ class _Speaker:
             node = node if isinstance(place.parent, ast.UnaryOp) else place.parent
         if isinstance(node, ast.Slice):
             node = self.parents.get(node, node)
-        text = ast.unparse(node).split("\n")[0]
+        typed = ast.get_source_segment(self.text, node) or ""
+        text = typed if "0x" in typed and "\n" not in typed else ast.unparse(node).split("\n")[0]  # 0x10 stays 0x10
         return text if len(text) <= LONGEST and "`" not in text and not text.lstrip("-").isdigit() else ""

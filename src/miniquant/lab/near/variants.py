@@ -137,10 +137,15 @@ def _example(spec: Exercise, length: int) -> tuple[Any, ...]:
     return tuple(max(column, key=lambda x: x.ndim if isinstance(x, np.ndarray) else -1) for column in columns)
 
 
+def code_of(function: Function) -> str:
+    """The text of a function without the indentation of its first line; raises ``OSError`` if nobody has it."""
+    return textwrap.dedent(inspect.getsource(function))
+
+
 def parsed(function: Function) -> ast.FunctionDef | None:
     """The tree of a function's text, if there is one."""
     try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
+        tree = ast.parse(code_of(function)).body[0]
     except (OSError, TypeError, SyntaxError, IndexError):
         return None
     if not isinstance(tree, ast.FunctionDef):

@@ -124,6 +124,7 @@ def traits(tensors, data_size):
         and not any(a in pairs or a[::-1] in pairs for a in itertools.pairwise(spans)),
         "a tensor ends after the data section": bool(outside),
         "a tensor begins inside the data section and ends after it": any(begin < data_size for begin, _ in outside),
+        "a tensor begins inside the data section or where it ends, and ends after it": any(b <= data_size for b, _ in outside),
         "a tensor begins after the data section": any(begin >= data_size for begin, _ in outside),
         "the tensor that ends after the data section is not the last in the dict": any(s != spans[-1] for s in outside),
         "the tensors are not in the order of their offsets": spans != order,

@@ -82,13 +82,13 @@ def of_tensors(shapes: dict[str, Dims], schemes: dict[str, str]) -> dict[str, An
     with_scales = {scheme: sum(size[name] for name in shapes if used[name] == scheme) for scheme in BITS}
     found: dict[str, Any] = {"the number of values": sum(values.values()), "the number of tensors": len(shapes)}
     found["the number of scales"] = sum(scales.values())
+    unnamed = [name for name in shapes if name not in schemes]
+    found["the number of values that `schemes` does not name"] = sum(values[name] for name in unnamed)
+    found["the number of tensors that `schemes` does not name"] = len(unnamed)
     for scheme in BITS:
         found[f"the number of values in {scheme}"] = sum(values[name] for name in shapes if used[name] == scheme)
-    unnamed = [name for name in shapes if name not in schemes]
     last = {used[name]: values[name] * BITS[used[name]] // 8 for name in shapes}
     return found | {
-        "the number of values that `schemes` does not name": sum(values[name] for name in unnamed),
-        "the number of tensors that `schemes` does not name": len(unnamed),
         "the number of scales in q8_per_channel": sum(scales[name] for name in shapes if used[name] == Q8),
         "the number of scales in q4_per_group_64": sum(scales[name] for name in shapes if used[name] == Q4),
         "the number of rows in q4_per_group_64": sum(dims[0] for name, dims in shapes.items() if used[name] == Q4),

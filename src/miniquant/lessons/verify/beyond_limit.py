@@ -59,10 +59,13 @@ def quantities(errors, limit):
         "the names whose error is less than the limit": {name: error < limit for name, error in errors.items()},
     }
     values = list(errors.values())
+    near = "the names whose error is greater than the limit, by no more than 0.00001 of it and 0.00000001"
+    found[near] = {name: limit < error <= limit * 1.00001 + 1e-8 for name, error in errors.items()}
     return found | {
         "an error is NaN": any(error != error for error in values),
         "an error equals the limit": limit in values,
         "`limit` is 0": limit == 0,
+        "`limit` is 0, and an error is not": limit == 0 and any(error != 0 for error in values),
         "`limit` is infinite": limit == float("inf"),
         "`errors` is empty": not errors,
         "no error is beyond the limit": all(error <= limit for error in values),
