@@ -33,6 +33,10 @@ class LiveError(Exception):
     """Something that the live site needs is missing or is not what it should be; the message says what to do."""
 
 
+class NotToBeHad(LiveError):
+    """A package cannot be fetched here; the site stays as it is."""
+
+
 def digest(data: bytes) -> str:
     """The SHA-256 of some bytes, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
@@ -74,10 +78,12 @@ class _given:
 
     def __call__(self, inside: str) -> bytes:
         base = PurePosixPath(inside).name
-        if self.folder and (self.folder / base).is_file():
+        if base and self.folder and (self.folder / base).is_file():
             return (self.folder / base).read_bytes()
         if self.archive is None:
             self.archive = self._archive()
+        if not inside:  # the archive itself
+            return self.archive.read_bytes()
         try:
             if self.archive.suffix == ".tgz":
                 with tarfile.open(self.archive) as tar:
@@ -110,9 +116,9 @@ class _given:
         try:
             done = subprocess.run(command, cwd=archives, capture_output=True, text=True, timeout=900)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise LiveError(f"{kind} cannot fetch {name} {version}: {error}") from None
+            raise NotToBeHad(f"{kind} cannot fetch {name} {version}: {error}") from None
         if done.returncode:
-            raise LiveError(f"{kind} cannot fetch {name} {version}: {done.stderr.strip()[-400:]}")
+            raise NotToBeHad(f"{kind} cannot fetch {name} {version}: {done.stderr.strip()[-400:]}")
         return next(found for pattern in patterns for found in sorted(archives.glob(pattern)))
 
 
@@ -212,7 +218,11 @@ def make(site: Path) -> Path:
     for page, notebook in known:
         mark(page, notebook)
         shutil.copy(notebook, target / "labs" / notebook.name)
-    about = {"wheel": name, "assets": beside, "labs": [notebook.stem for _, notebook in known]}
+    plain = [
+        place for package in pins["packages"] for place, _ in package["files"].values() if place.startswith("wheels/")
+    ]
+    wheels = {Path(place).name.partition("-")[0]: place for place in plain}
+    about = {"wheel": name, "assets": beside, "wheels": wheels, "labs": [notebook.stem for _, notebook in known]}
     about["sizes"] = {
         p.relative_to(target).as_posix(): p.stat().st_size for p in sorted(target.rglob("*")) if p.is_file()
     }
@@ -221,14 +231,14 @@ def make(site: Path) -> Path:
 
 
 def main() -> int:
-    """The command line; 1 and one line if something is missing."""
+    """The command line; with one line, 3 if a package cannot be fetched, 1 if anything else is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "_build" / "html")
     try:
         target = make(parser.parse_args().site.resolve())
     except LiveError as error:
-        print(f"the site stays as it is: {error}")
-        return 1
+        print(f"the site is not live: {error}")
+        return 3 if isinstance(error, NotToBeHad) else 1
     total = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
     print(f"{target}: {len(list((target / 'labs').iterdir()))} labs, {total / 1e6:.0f} MB")
     return 0

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from miniquant.lab import Exercise, evaluate, exercises
 
+Entry = dict[str, Any]
 
-def verdicts(names: list[str] | None = None) -> Iterator[dict[str, object]]:
+
+def verdicts(names: list[str] | None = None) -> Iterator[Entry]:
     """One entry each: exercise, answer, and what the report says; an exercise that needs a library says which."""
     for name in names or list(exercises()):
         try:
@@ -30,7 +35,7 @@ def verdicts(names: list[str] | None = None) -> Iterator[dict[str, object]]:
             except ModuleNotFoundError as error:
                 yield {"exercise": name, "needs": error.name}
                 break
-            said = (report.status, report.what, report.mistake, report.cause, report.cure, repr(report.shown))
+            said = [report.status, report.what, report.mistake, report.cause, report.cure, repr(report.shown)]
             yield {"exercise": name, "answer": answer, "said": said}
 
 
@@ -43,6 +48,50 @@ def _starter(spec: Exercise) -> Callable[..., Any]:
     return found
 
 
+def difference(native: list[Entry], page: list[Entry]) -> list[str]:
+    """What the two engines say otherwise, one line each; torch adds cases, so their number may differ."""
+    known = {(e["exercise"], e["answer"]): e["said"] for e in native if "needs" not in e}
+    found = {(e["exercise"], e["answer"]): e["said"] for e in page if "needs" not in e}
+    left_out = {e["exercise"] for e in page if "needs" in e}
+    lines = [
+        f"{name} {answer}: no verdict in the page" for name, answer in set(known) - set(found) if name not in left_out
+    ]
+    for key, said in found.items():
+        pairs = [
+            (ours, theirs) for ours, theirs in zip(known[key], said) if without_count(ours) != without_count(theirs)
+        ]
+        lines += [f"{key[0]} {key[1]}: {ours!r} here, {theirs!r} in the page" for ours, theirs in pairs[:1]]
+    return lines
+
+
+def without_count(text: str) -> str:
+    """A sentence without its number of cases."""
+    return re.sub(r"^(right on all) \d+ cases$", r"\1 cases", text)
+
+
+def compare(live: Path) -> int:
+    """Both engines on everything; 1 if they differ."""
+    script = Path(__file__).with_suffix(".mjs")
+    node = subprocess.Popen(["node", str(script), str(live)], stdout=subprocess.PIPE, text=True)
+    native = list(verdicts())
+    page = [json.loads(line) for line in node.communicate()[0].splitlines()]
+    if node.returncode:
+        print(f"node ended with {node.returncode}")
+        return 1
+    lines = difference(native, json.loads(json.dumps(page)))
+    needs: dict[str, list[str]] = {}
+    for entry in page:
+        if "needs" in entry:
+            needs.setdefault(str(entry["needs"]), []).append(str(entry["exercise"]))
+    total, out = len({e["exercise"] for e in native}), sum(map(len, needs.values()))
+    print(f"{sum('needs' not in e for e in page)} verdicts in the page; {len(lines)} differ from those of Python here")
+    print(f"{total - out} of {total} exercises work in the page; the others need", json.dumps(needs))
+    print("\n".join(lines[:20]))
+    return bool(lines)
+
+
 if __name__ == "__main__":
+    if sys.argv[1:2] == ["--against"]:
+        sys.exit(compare(Path(sys.argv[2])))
     for entry in verdicts(sys.argv[1:]):
         print(json.dumps(entry), flush=True)

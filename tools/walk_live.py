@@ -19,9 +19,15 @@ from pathlib import Path
 from browse_site import FLAGS, SCREEN, opened, served
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.models.corpus import load_tokenizer
+from miniquant.models.pretrained import load_pretrained
+from miniquant.models.to_gguf import write_minigpt
+
 ROOT = Path(__file__).resolve().parents[1]
 FIRST, LATER = 15.0, 1.0  # seconds to a check: the first one from the press of the button
 MINUTE = 60_000
+PROMPT = "An exception is raised when"
 WRONG = """@exercise("magic_bytes")
 def magic_bytes(magic, version):
     return np.array([magic, version], ">u4").tobytes()
@@ -120,6 +126,36 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
         yield "the import does not bring the answer back"
 
 
+def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
+    """Labs 14 and 15: llama.cpp in the page speaks from its file as the native one does, and refuses a wrong one."""
+    press(page, f"{address}/notebooks/15-gguf-blocks.html")
+    begun = time.monotonic()
+    run(page, "lab11-063", "15-minigpt-f32.gguf", 180)
+    figures["GGUF written"] = time.monotonic() - begun
+    said = spoken(page, "lab11-063", "spoke")
+    path = folder / "native.gguf"
+    write_minigpt(path, load_pretrained(), load_tokenizer(), "F32")
+    with LlamaCpp(path) as llama:
+        tokens = llama.greedy(llama.tokenize(PROMPT), 11)
+        native = PROMPT + llama.text(tokens).decode()
+    if said != native:
+        yield f"llama.cpp in the page says {said!r}, the native one {native!r}"
+    press(page, f"{address}/notebooks/14-gguf.html")
+    run(page, "lab11-010", "14-pitfall-magic.gguf", 120)
+    refused = spoken(page, "lab11-010", "refused")
+    if "magic" not in refused:
+        yield f"llama.cpp's message about a wrong magic is not shown: {refused!r}"
+
+
+def spoken(page: Page, number: str, state: str) -> str:
+    """Load the first file that a cell wrote in llama.cpp; what is shown then."""
+    box = cell(page, number).locator(".mq-live-llama").first
+    box.get_by_role("button").click()
+    page.wait_for_function("box => box.dataset.state", arg=box.element_handle())
+    assert box.get_attribute("data-state") == state, box.inner_text()
+    return box.locator("pre").inner_text()
+
+
 def exported(file: Path) -> Iterator[str]:
     """Whether the exported notebook is valid, and its check passes in Jupyter."""
     import nbformat
@@ -149,7 +185,7 @@ def chromium() -> Iterator[Browser]:
             browser.close()
 
 
-def walk(site: Path) -> list[str]:
+def walk(site: Path, only: str = "") -> list[str]:
     """The problems of the whole walk, one line each."""
     problems: list[str] = []
     figures: dict[str, float] = {}
@@ -160,7 +196,9 @@ def walk(site: Path) -> list[str]:
         opened(browser, problems, SCREEN, "light") as page,
     ):
         page.set_default_timeout(MINUTE)
-        problems += first_lab(page, address, Path(folder), figures)
+        for part in (first_lab, own_file):
+            if only in part.__name__:
+                problems += part(page, address, Path(folder), figures)
     print("; ".join(f"{name}: {seconds:.1f} s" for name, seconds in figures.items()))
     return problems
 
@@ -169,7 +207,9 @@ def main() -> int:
     """The command line; 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "_build" / "html")
-    problems = walk(parser.parse_args().site.resolve())
+    parser.add_argument("--only", default="", help="first_lab or own_file")
+    options = parser.parse_args()
+    problems = walk(options.site.resolve(), options.only)
     print("\n".join(dict.fromkeys(problems)) or "the walk through the live site found nothing wrong")
     return bool(problems)
 

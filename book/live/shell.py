@@ -24,7 +24,11 @@ from typing import Any
 
 import stand_ins
 
-LATE = {"matplotlib": ["matplotlib"], "rich": ["rich"], "click": ["click"]}  # loaded when a cell needs it
+LATE = {
+    "matplotlib": ["matplotlib"],
+    "click": ["click"],
+    "hypothesis": ["sortedcontainers", "hypothesis"],
+}  # loaded when a cell needs it
 SECONDS = 10.0  # for a cell; a check has a limit of its own for each call of the student's function
 CHECK_SECONDS = 60.0
 LONGEST = 200_000  # characters of text that one cell may print
@@ -168,9 +172,9 @@ class Shell:
                     self.imported(one, file)
             else:
                 exec(compile(ast.Module([statement], []), file, "exec"), self.names)
-        except ModuleNotFoundError as error:
-            library = (error.name or "").split(".")[0]
-            if library not in stand_ins.NOT_HERE and library not in LATE:
+        except (ModuleNotFoundError, OSError) as error:
+            library = _missing(error)
+            if not library:
                 raise
             for name in _bound(statement):
                 self.names[name] = Absent(library)
@@ -187,8 +191,8 @@ class Shell:
         try:
             exec(compile(ast.Module([statement], []), file, "exec"), self.names)
         except ModuleNotFoundError as error:
-            library = (error.name or "").split(".")[0]
-            if library not in stand_ins.NOT_HERE and library not in LATE:
+            library = _missing(error)
+            if not library:
                 raise
             for name in _bound(statement):
                 self.names[name] = Absent(library, ast.unparse(statement) if library in LATE else "")
@@ -327,6 +331,14 @@ def _bound(statement: ast.stmt) -> list[str]:
     if isinstance(statement, ast.FunctionDef | ast.ClassDef):
         return [statement.name]
     return [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+
+
+def _missing(error: ModuleNotFoundError | OSError) -> str:
+    """What is not here, or may come late; nothing for an error of another kind."""
+    if isinstance(error, ModuleNotFoundError):
+        library = (error.name or "").split(".")[0]
+        return library if library in stand_ins.NOT_HERE or library in LATE else ""
+    return "process" if "does not support processes" in str(error) else ""
 
 
 def _sets_threads(statement: ast.stmt) -> bool:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import types
 from collections.abc import Callable
@@ -14,10 +15,15 @@ from typing import Any
 import numpy as np
 
 NOT_HERE = {  # libraries that have no build for a browser, or need a computer
-    "torch", "safetensors", "transformers", "tokenizers", "sentencepiece", "numba", "xllamacpp", "gguf", "hypothesis",
-    "tqdm", "resource", "fcntl",
+    "torch", "safetensors", "transformers", "tokenizers", "sentencepiece", "numba", "xllamacpp", "gguf",
+    "tqdm", "rich", "resource", "fcntl",
 }  # fmt: skip
-TITLES = {"torch": "PyTorch", "xllamacpp": "llama.cpp on your computer", "gguf": "the package gguf"}
+TITLES = {
+    "torch": "PyTorch",
+    "xllamacpp": "llama.cpp on your computer",
+    "gguf": "the official package gguf",
+    "process": "a second process on your computer",
+}
 
 
 class Weights(np.ndarray):
@@ -37,6 +43,15 @@ class Weights(np.ndarray):
         """Whether it holds floating-point numbers."""
         return bool(np.issubdtype(self.dtype, np.floating))
 
+    def clone(self) -> Weights:
+        """A copy."""
+        return self.copy()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
     def numel(self) -> int:
         """How many numbers there are."""
         return int(self.size)
@@ -46,7 +61,11 @@ class Model:
     """The trained MiniGPT as its weights; anything else needs PyTorch."""
 
     def __init__(self, config: dict[str, Any], state: dict[str, Weights]) -> None:
-        self.config, self._state = types.SimpleNamespace(**config), state
+        fields = [(name, type(value)) for name, value in config.items()]
+        made = dataclasses.make_dataclass(
+            "MiniGPTConfig", fields, frozen=True, namespace={"to_dict": dataclasses.asdict}
+        )
+        self.config, self._state = made(**config), state
 
     def state_dict(self) -> dict[str, Weights]:
         """The weights by name."""

@@ -55,9 +55,14 @@ async function boot({ manifest, files }) {
     timer.number = number;
   };
   const emit = (text) => postMessage({ output: JSON.parse(text) });
-  const load = (names) => {
-    say(`${JSON.parse(names).join(", ")} is loading`);
-    return python.loadPackage(JSON.parse(names), quiet);
+  const load = async (list) => {
+    const names = JSON.parse(list);
+    say(`${names.at(-1)} is loading`);
+    await python.loadPackage(names.filter((name) => !(name in manifest.wheels)), quiet);
+    for (const name of names.filter((name) => name in manifest.wheels)) {
+      const answer = await fetch(`${here}${manifest.wheels[name]}`);
+      python.unpackArchive(await answer.arrayBuffer(), "wheel");
+    }
   };
   shell = Shell(emit, arm, load);
 }

@@ -151,8 +151,15 @@ def cases_of(spec: Exercise) -> tuple[Case, ...]:
 
 @functools.lru_cache(maxsize=256)
 def expected_of(spec: Exercise) -> tuple[Outcome, ...]:
-    """What the oracle makes of every case."""
-    return tuple(attempt(spec, spec.oracle, case) for case in cases_of(spec))
+    """What the oracle makes of every case.
+
+    Raises ``ModuleNotFoundError`` where the oracle asks torch and there is none: then nothing can be judged.
+    """
+    outcomes = tuple(attempt(spec, spec.oracle, case) for case in cases_of(spec))
+    for outcome in outcomes:
+        if isinstance(outcome.error, ModuleNotFoundError) and outcome.error.name == "torch":
+            raise outcome.error
+    return outcomes
 
 
 @functools.lru_cache(maxsize=4096)

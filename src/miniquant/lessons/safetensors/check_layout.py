@@ -41,7 +41,7 @@ def oracle(entries, n_bytes):
     starts, empty = ([[] for _ in range(n_bytes + 1)] for _ in range(2))
     for name, entry in entries.items():
         begin, end = entry["data_offsets"]
-        wanted = ITEM[entry["dtype"]] * int(np.prod(entry["shape"], dtype=int))
+        wanted = ITEM[entry["dtype"]] * int(np.prod(entry["shape"], dtype=np.int64))
         if not 0 <= begin <= end <= n_bytes or end - begin != wanted:
             raise ValueError(name)
         for place in range(begin, end):

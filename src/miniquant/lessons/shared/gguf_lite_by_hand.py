@@ -54,6 +54,6 @@ def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
         letter, count = {"f32": "f", "f16": "e"}[scheme], 1
         for dim in dims:
             count *= dim
-        return struct.calcsize(f"<{count}{letter}")
+        return count * struct.calcsize(letter)
     row = b"ss" + b"v" * dims[1] if scheme == Q8 else (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
     return sum(len(row) for _ in range(dims[0]))

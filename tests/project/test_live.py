@@ -1,0 +1,155 @@
+"""The tools of the live site: every file is checked, pages are marked once, and a cell says what it lacks."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import live
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "book" / "live"))
+
+
+def pinned(sha: str, name: str = "one") -> list[dict]:
+    return [{"name": name, "version": "1.0", "kind": "npm", "files": {f"package/{name}.js": [f"{name}.js", sha]}}]
+
+
+def test_a_file_with_another_sha256_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "one.js").write_bytes(b"other")
+    monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
+    with pytest.raises(live.LiveError, match=r"package/one\.js of one 1\.0 has SHA-256 d9298a1"):
+        live.fetch(pinned("0" * 64), tmp_path / "store")
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_folder_of_files_is_enough_and_nothing_is_fetched(tmp_path, monkeypatch):
+    (tmp_path / "one.js").write_bytes(b"right")
+    monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
+    live.fetch(pinned(live.digest(b"right")), tmp_path / "store")
+    assert (tmp_path / "store" / "one.js").read_bytes() == b"right"
+    (tmp_path / "one.js").unlink()
+    live.fetch(pinned(live.digest(b"right")), tmp_path / "store")  # it lies in the store
+
+
+def test_a_folder_without_the_files_says_which_package_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
+    with pytest.raises(live.LiveError, match=r"neither the files of two 1\.0 nor its archive"):
+        live.fetch(pinned("0" * 64, "two"), tmp_path / "store")
+
+
+def test_a_client_that_is_missing_or_fails_is_told_apart_from_a_wrong_file(tmp_path, monkeypatch):
+    monkeypatch.delenv("PYODIDE_DIST", raising=False)
+    monkeypatch.setattr(live, "ROOT", tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(live.NotToBeHad, match=r"npm cannot fetch three 1\.0"):
+        live.fetch(pinned("0" * 64, "three"), tmp_path / "store")
+
+
+def test_every_pinned_file_has_its_sha256_and_its_licence():
+    pins = json.loads((ROOT / "tools" / "live_files.json").read_text("utf-8"))
+    files = [entry for package in pins["packages"] for entry in package["files"].values()]
+    assert all(len(sha) == 64 and not place.startswith("/") for place, sha in files)
+    assert len({place for place, _ in files}) == len(files)
+    assert all(package["licence"] and package["version"] for package in pins["packages"])
+
+
+def test_cells_get_their_ids_once_and_the_script_stands_once(tmp_path):
+    page, notebook = tmp_path / "a.html", tmp_path / "a.ipynb"
+    box = '<div class="cell tag_hide docutils container">'
+    page.write_text(f"<head></head>{box}1</div>{box}2</div>", "utf-8")
+    cells = [{"cell_type": kind, "id": name} for kind, name in (("code", "x"), ("markdown", "y"), ("code", "z"))]
+    notebook.write_text(json.dumps({"cells": cells}), "utf-8")
+    live.mark(page, notebook)
+    first = page.read_text("utf-8")
+    assert [first.count(f'data-cell="{name}"') for name in "xyz"] == [1, 0, 1]
+    assert first.count("_live/live.js") == 1
+    live.mark(page, notebook)
+    assert page.read_text("utf-8") == first
+    notebook.write_text(json.dumps({"cells": cells[:1]}), "utf-8")
+    with pytest.raises(live.LiveError, match=r"a\.html has 2 code cells, its notebook 1"):
+        live.mark(page, notebook)
+
+
+def test_modules_of_the_editor_find_each_other_by_file(tmp_path):
+    file = tmp_path / "a.js"
+    file.write_text("import { x, y } from '@c/state';\nexport * from \"./b.js\";\nimport 'crelt';\n", "utf-8")
+    live.relative_imports(tmp_path, {"@c/state": "c-state.js", "crelt": "crelt.js"})
+    assert (
+        file.read_text("utf-8")
+        == "import { x, y } from './c-state.js';\nexport * from \"./b.js\";\nimport './crelt.js';\n"
+    )
+    file.write_text("import z from 'other';\n", "utf-8")
+    with pytest.raises(live.LiveError, match="imports other"):
+        live.relative_imports(tmp_path, {})
+
+
+def test_the_wheel_has_the_library_without_the_models(tmp_path):
+    beside = live.wheel(tmp_path / "w.whl")
+    assert "minigpt.safetensors" in beside and "evaluation.txt" not in beside
+    assert (tmp_path / "w.whl").stat().st_size < 2_000_000
+
+
+@pytest.fixture
+def shell(monkeypatch, tmp_path):
+    import builtins
+    import signal
+
+    import shell as page
+
+    modules, path = dict(sys.modules), Path.cwd()
+    monkeypatch.setattr(signal, "setitimer", signal.setitimer)
+    monkeypatch.setattr(signal, "getitimer", signal.getitimer)
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    monkeypatch.setattr(builtins, "display", None, raising=False)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
+    outputs = []
+
+    async def load(names):
+        outputs.append(json.loads(names))
+
+    made = page.Shell(lambda text: outputs.append(json.loads(text)), lambda *_: None, load)
+    yield lambda source: (json.loads(asyncio.run(made.run("c", source))), outputs)
+    for name in set(sys.modules) - set(modules):
+        if name == "__main__" or name.startswith("IPython"):
+            del sys.modules[name]
+    sys.modules.update({name: modules[name] for name in modules if name == "__main__" or name.startswith("IPython")})
+    assert path
+
+
+def test_the_last_expression_is_shown_and_print_is_a_stream(shell):
+    done, outputs = shell("x = 2\nprint('a')\nx + 1")
+    assert done["state"] == "done" and done["needs"] == ""
+    kinds = {output["output_type"]: output for output in outputs}
+    assert kinds["stream"]["text"] == "a\n"
+    assert kinds["execute_result"]["data"] == {"text/plain": "3"}
+
+
+def test_what_needs_an_absent_library_is_left_out_and_the_rest_runs(shell):
+    done, outputs = shell("import xllamacpp_absent_for_sure as a\n")
+    assert done["state"] == "error"  # an unknown library is an ordinary error
+    import shell as page
+
+    page.stand_ins.NOT_HERE.add("nowhere_at_all")
+    done, outputs = shell("import nowhere_at_all as t\nbefore = 1\nmodel = t.load()\nafter = model + 1\nprint(before)")
+    assert (done["state"], done["needs"]) == ("left out", "nowhere_at_all")
+    assert outputs[-1] == {"output_type": "stream", "name": "stdout", "text": "1\n"}
+
+
+def test_an_error_shows_the_cell_alone_and_a_name_gets_advice(shell):
+    done, outputs = shell("def f():\n    return wieghts\nf()")
+    assert done["state"] == "error"
+    error = next(output for output in outputs if output["output_type"] == "error")
+    assert error["ename"] == "NameError" and "return wieghts" in "\n".join(error["traceback"])
+    assert "shell.py" not in "\n".join(error["traceback"])
+    assert "Is `wieghts` spelled right?" in outputs[-1]["text"]
+
+
+def test_a_cell_that_only_shows_is_told_from_one_that_defines():
+    import shell as page
+
+    showing, defining = ("check(f)", "plots.curves(x)", "guess"), ("f = 1", "p.write_bytes(b)", "1 +")
+    assert all(map(page.only_shows, showing)) and not any(map(page.only_shows, defining))
