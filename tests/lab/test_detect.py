@@ -72,7 +72,7 @@ RIGHT = HALVES.reference
         (lambda v: RIGHT(v) * np.float32(8), "8 times too large"),
         (lambda v: RIGHT(v) / np.float32(3), "3 times too small"),
         (lambda v: RIGHT(v) + np.float32(1), "too large by 1"),
-        (lambda v: np.round(RIGHT(v), 1), "rounded to 1 decimals"),
+        (lambda v: np.round(RIGHT(v), 1), "rounded to 1 decimal"),
         (lambda v: np.floor(RIGHT(v)), "rounded down to whole numbers"),
         (lambda v: np.trunc(RIGHT(v)), "with its decimals cut off"),
         (lambda v: RIGHT(v).astype(np.float64), "float64 in place of float32"),

@@ -12,6 +12,7 @@ from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .classes import nearly, where
 from .errors import of_bad_input, of_good_input
+from .relations import listed
 from .results import is_choice, of_results
 from .seen import LITTLE, Seen, one_of, some
 
@@ -63,6 +64,8 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
         if place := where(facts, wrong, alike):
             for_these = f" for which {answers} is right"
+        elif all(isinstance(call.expected.result, bool) for call in among):
+            place = where(facts, wrong, among, pairs=True)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -83,8 +86,19 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if place and place not in text:
         text += f"; {tried}{for_these}, {_those(place)} {'are wrong' if whole else 'show this'}"
     elif not place and whole:
-        text += nearly(facts, wrong, among, tried)
+        text += nearly(facts, wrong, among, tried) or _in_a_list(facts, wrong, among, tried)
     return replace(seen, text=_capital(text + "."))
+
+
+def _in_a_list(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
+    """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list."""
+    if not all(isinstance(call.expected.result, bool) for call in among):
+        return ""
+    if alike := _with_such_answers(wrong, among):
+        answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
+        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right"):
+            return said
+    return listed(facts.names, wrong)
 
 
 def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Call]:

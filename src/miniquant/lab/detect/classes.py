@@ -17,6 +17,7 @@ from ..compare import numpy_of
 from ..spec import Case, Exercise
 from ..verdict import Call, Facts
 from .formulas import quantities_of
+from .relations import related
 from .seen import one_of
 
 ITEMS = ("no item", "one item", "two items", "three items")
@@ -24,13 +25,18 @@ LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
 MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
+NEARLY = 0.7  # the same for a property that the lesson does not name
+SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
 OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
 
 POWERS = (64, 63, 53, 48, 32, 31, 24, 16, 15, 12, 8, 7, 4)  # from the largest: wrong numbers are as large as it says
 
 
-def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
-    """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong."""
+def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], pairs: bool = False) -> str:
+    """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong.
+
+    With ``pairs``, two properties together as well.
+    """
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
@@ -56,7 +62,7 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call]) -> str:
         for found in (_range, _border, _values):
             if text := found(parameter, index, chosen, among):
                 return text
-    return "" if chance else _both(tables, chosen)
+    return "" if chance else _both(tables, chosen, pairs)
 
 
 def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> str:
@@ -87,8 +93,11 @@ def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call])
     return f"where `{parameter}` is {one_of(wrong)}"
 
 
-def _both(tables: dict[int, dict[str, bool]], chosen: set[int]) -> str:
-    """Two properties that only the wrong calls have together, where there are at least two of these."""
+def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> str:
+    """Two properties that only the wrong calls have together, where there are at least two of these.
+
+    Any two with ``pairs``; else one must name a text.
+    """
     if len(chosen) < 2:
         return ""
     names = dict.fromkeys(name for table in tables.values() for name in table)
@@ -96,7 +105,7 @@ def _both(tables: dict[int, dict[str, bool]], chosen: set[int]) -> str:
     wide = [name for name in names if chosen < have[name]]
     for one in wide:
         for two in wide:
-            if " is '" in one and one != two and have[one] & have[two] == chosen:
+            if (pairs or " is '" in one) and one != two and have[one] & have[two] == chosen:
                 return f"{one} and {two.removeprefix('where ')}"
     return ""
 
@@ -105,8 +114,16 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     """``; of the inputs tried, only those where … are wrong``: a property of these calls and few others, or ""."""
     chosen = {call.number for call in wrong}
     found = []
-    for name, true in _of_lesson(facts, among).items():
-        if chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, MOSTLY * len(true)):
+    of_lesson = _of_lesson(facts, among)
+    properties = dict(of_lesson)
+    if all(isinstance(call.expected.result, bool | np.bool_) for call in among):
+        for call in among:
+            for name, holds in _properties(facts.spec, call.number).items():
+                if name.startswith(SAID) and "2**" not in name:
+                    properties.setdefault(name, set()).update([call.number] if holds else [])
+    for name, true in properties.items():
+        share = MOSTLY if name in of_lesson else NEARLY
+        if chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, share * len(true)):
             found.append((len(true), name))
     if not found:
         return ""
@@ -165,6 +182,8 @@ def _properties_of(spec: Exercise, number: int, case: Case, right: Any) -> Itera
     for name, value in zip(inspect.signature(spec.reference).parameters, case):
         yield from _of_value(f"`{name}`", value)
     yield from _of_expected(right)
+    if isinstance(right, bool | np.bool_):
+        yield from related(dict(zip(inspect.signature(spec.reference).parameters, case)))
 
 
 def _of_quantities(quantities: dict[str, Any]) -> Iterator[tuple[str, bool]]:
@@ -191,11 +210,11 @@ def _of_expected(value: Any) -> Iterator[tuple[str, bool]]:
     elif isinstance(value, list | tuple | dict | str | bytes):
         yield "where the right result is empty", len(value) == 0
     elif isinstance(value, int | float | np.number):
-        number = float(value)
+        number = int(value) if isinstance(value, int | np.integer) else float(value)
         yield "where the right result is 0", number == 0
         yield "where the right result is negative", number < 0
-        yield "where the right result is NaN", math.isnan(number)
-        yield "where the right result is infinite", math.isinf(number)
+        yield "where the right result is NaN", number != number
+        yield "where the right result is infinite", number in (math.inf, -math.inf)
         for power in POWERS:
             yield f"where the right result is 2**{power} or more", number >= 2**power
 
@@ -224,7 +243,7 @@ def _of_value(name: str, value: Any) -> Iterator[tuple[str, bool]]:
             yield f"where {name} is {value!r}", True
         yield f"where {name} has capital letters", value != value.lower()
     elif isinstance(value, int | float | np.number):
-        yield from _of_number(name, float(value))
+        yield from _of_number(name, int(value) if isinstance(value, int | np.integer) else float(value))
     elif isinstance(value, list | tuple | set | frozenset):
         yield from _of_list(name, list(value))
     elif isinstance(value, dict):
@@ -254,12 +273,12 @@ def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
         yield f"where the last value of {name} is not the largest", values[-1] != max(values)
 
 
-def _of_number(name: str, value: float) -> Iterator[tuple[str, bool]]:
+def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
     yield f"where {name} is 0", value == 0
     yield f"where {name} is negative", value < 0
     yield f"where {name} is 1", value == 1
     yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
-    if math.isfinite(value):
+    if isinstance(value, int) or math.isfinite(value):
         for power in POWERS:
             yield f"where {name} is 2**{power} or more", value >= 2**power
             yield f"where {name} is less than 2**{power}", value < 2**power

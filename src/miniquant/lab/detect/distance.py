@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
+from ..compare import difference
 from ..verdict import Call, Facts
 from .numbers import array_of, settled
 from .seen import Seen, number
@@ -20,9 +20,10 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
     if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
         return _missing_and_extra(calls)
-    if any(type(call.expected.result) is not type(call.outcome.result) for call in calls):
+    first = [difference(call.expected.result, call.outcome.result, facts.spec.tolerance) for call in calls]
+    if any(found and "the type differs" in found.what for found in first):
         return Seen("wrong results", "the results are not the right ones, and not all have the right type", rank=99)
-    if any(_dtype(call.expected.result) != _dtype(call.outcome.result) for call in calls):
+    if any(found and "the dtype differs" in found.what for found in first):
         return Seen("wrong results", "the results are not the right ones, and not all have the right dtype", rank=99)
     pairs = [_pair(call, facts.spec.tolerance) for call in calls]
     known = [pair for pair in pairs if pair is not None]
@@ -81,10 +82,6 @@ _TESTS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
     ("each wrong one is too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
     ("each wrong one is too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
 )
-
-
-def _dtype(value: Any) -> str:
-    return str(getattr(value, "dtype", ""))
 
 
 def _missing_and_extra(calls: Sequence[Call]) -> Seen:

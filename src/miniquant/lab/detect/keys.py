@@ -38,7 +38,7 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong results)"
         if seen is None or seen.rank >= VAGUE or len(places) < len(alike):
             unknown += 1
-            seen = Seen("", "the value is wrong")
+            seen = Seen("", _unlike([(e, g) for _, e, g in wrong]))
         else:
             rank = max(rank, seen.rank)
         sentences.append((f"item {key}" if isinstance(key, int) else short(key), seen.text + where))
@@ -53,6 +53,16 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         text = f"only the values of {names} are wrong: {text}"
     title = f"the value of {names}" if len(sentences) == 1 else "key by key"
     return Seen(title, text, "", rank + 0.5 + 5 * unknown)
+
+
+def _unlike(pairs: Sequence[tuple[Any, Any]]) -> str:
+    """What is said of wrong parts that have nothing else in common."""
+    dtypes = {(getattr(e, "dtype", None), getattr(g, "dtype", None)) for e, g in pairs}
+    if len(dtypes) == 1:
+        ((wanted, found),) = dtypes
+        if wanted != found and wanted is not None and found is not None:
+            return f"the dtype is {found} in place of {wanted}"
+    return "the value is wrong" if all(type(e) is type(g) for e, g in pairs) else "something else stands there"
 
 
 def _is_right(facts: Facts, call: Call) -> bool:

@@ -234,7 +234,7 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     if not (e == np.rint(e)).all() and g.any():  # zeros may come from anywhere
         for digits in range(7):
             if np.allclose(np.round(e, digits), g, rtol=1e-7, atol=1e-12):
-                places = f"to {digits} decimals" if digits else "to whole numbers"
+                places = f"to {digits} decimal{'s' * (digits > 1)}" if digits else "to whole numbers"
                 yield Seen("rounded", f"the result is rounded {places}", "Return it as it is, not rounded.", 20)
         for name, function in (("rounded down", np.floor), ("rounded up", np.ceil), ("cut off", np.trunc)):
             if np.array_equal(function(e), g):
@@ -242,7 +242,12 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 yield Seen(name, f"the result is the right one, {what}", "Use `/` and no rounding.", 19)
         for digits in (1, 2, 3, 4):
             if same(np.trunc(e * 10**digits) / 10**digits, g, 1e-12):
-                yield Seen("cut off", f"the result is cut off after {digits} decimals", "Return it as it is.", 21)
+                yield Seen(
+                    "cut off",
+                    f"the result is cut off after {digits} decimal{'s' * (digits > 1)}",
+                    "Return it as it is.",
+                    21,
+                )
     for dtype in ("float16", "float32"):
         if (e.astype(dtype).astype(float) == g).all():
             yield Seen(
@@ -258,10 +263,10 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 f"Round with `.astype(np.{dtype})` before you go on.",
                 22,
             )
-    if (np.rint(g) == e).all() and not (np.rint(g) == g).all():
+    if e.any() and (np.rint(g) == e).all() and not (np.rint(g) == g).all():
         yield Seen("not rounded", "every value is right once it is rounded to a whole number", "Round it.", 21)
     inside = (g > e.min()) & (g < e.max())
-    if e.size > 2 and (e == g.clip(e.min(), e.max())).all() and not inside.all():
+    if e.size > 2 and e.min() < e.max() and (e == g.clip(e.min(), e.max())).all() and not inside.all():
         yield Seen(
             "not clipped",
             "values lie beyond the smallest and the largest right one; clipped to these, all are right",
