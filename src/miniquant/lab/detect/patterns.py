@@ -40,7 +40,7 @@ def of_patterns(
             yield from _lines(e, g)
             return
         exact, partly = [], []
-        for words, mask in _masks(e, inputs):
+        for words, mask in (*_masks(e, inputs), *_columns(names, case, e)):
             if mask.shape == e.shape and mask.any() and not mask.all():
                 if (mask == wrong).all():
                     exact.append(words)
@@ -194,6 +194,20 @@ def _masks(e: np.ndarray, inputs: dict[str, np.ndarray]) -> Iterator[Mask]:
                 yield f"where {name} is not largest", spread != value.max()
                 yield f"where {name} is not its first value", spread != value.flat[0]
     yield from _quotients(e, inputs)
+
+
+def _columns(names: tuple[str, ...], case: tuple[Any, ...], e: np.ndarray) -> Iterator[Mask]:
+    """The columns beside one whose number is an argument."""
+    if e.ndim != 2:
+        return
+    column = np.indices(e.shape)[1]
+    for name, at in zip(names, case):
+        if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < e.shape[1]:
+            yield f"in column `{name}`", column == at
+            yield f"in the columns after column `{name}`", column > at
+            yield f"in the columns before column `{name}`", column < at
+            yield f"in the columns after column `{name}` + 1", column > at + 1
+            yield f"in all columns but column `{name}`", column != at
 
 
 def _groups(e: np.ndarray, inputs: dict[str, np.ndarray]) -> Iterator[Mask]:

@@ -132,6 +132,9 @@ def _kind(values: Sequence[Any]) -> str:
         return "bit"
     if all(isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f" for value in values):
         return "value"
+    arrays = all(isinstance(value, np.ndarray) and value.ndim == 2 and value.dtype == np.uint8 for value in values)
+    if arrays and len({value.shape[1] for value in values}) == 1 and len(values[0]):
+        return "column"
     return ""
 
 
@@ -139,6 +142,8 @@ def _places(kind: str, values: Sequence[Any]) -> range:
     """The places that are tried; those of an array are 0 for the first value, 1 for the last, 2 for one between."""
     if kind == "byte":
         return range(min(max(map(len, values)), LONGEST))
+    if kind == "column":
+        return range(min(values[0].shape[1], LONGEST))
     return range(min(max(value.bit_length() for value in values), LONGEST)) if kind == "bit" else range(3)
 
 
@@ -147,6 +152,11 @@ def _changed(value: Any, kind: str, place: int) -> Iterator[Any]:
     if kind == "byte" and place < len(value):
         for mask in (0x55, 0xAA, 0xFF):
             yield value[:place] + bytes([value[place] ^ mask]) + value[place + 1 :]
+    elif kind == "column":
+        for mask in (0x15, 0x0A, 0x3F):
+            changed = value.copy()
+            changed[:, place] ^= mask
+            yield changed
     elif kind == "bit":
         yield value ^ (1 << place)
     elif kind == "value" and len(value) >= 2 + (place == 2):

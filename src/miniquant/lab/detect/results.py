@@ -15,6 +15,7 @@ from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
+from .differences import of_differences
 from .digits import of_digits
 from .distance import how_far_off
 from .factors import of_factors
@@ -48,6 +49,7 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
     everywhere = {
         *_safely(lambda: of_mapping(facts, calls)),
         *_safely(lambda: of_map(facts)),
+        *_safely(lambda: of_differences(facts, calls)),
         *_safely(lambda: [ignored(facts)]),
         *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),

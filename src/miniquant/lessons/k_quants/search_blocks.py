@@ -79,7 +79,7 @@ def oracle(w):
 
 
 def cases(random):
-    """A few blocks, one of them above zero; then many of several distributions and sizes."""
+    """A few blocks, one above zero; blocks with one large weight, below zero, tiny; then many of several distributions."""
     few = np.concatenate([random.normal(0, 1, (3, 32)), random.normal(8, 1, (1, 32))])
     many = [
         random.normal(0, 0.04, (200, 32)),
@@ -87,7 +87,9 @@ def cases(random):
         random.uniform(-1, 1, (150, 32)),
         random.normal(0, 1, (200, 32)) * random.uniform(0.01, 2, (200, 1)),
     ]
-    return [(few[:1].astype(np.float32),), *((w.astype(np.float32),) for w in [few, *many])]
+    odd = np.concatenate([random.normal(0, 0.01, (2, 32)), random.normal(-5, 1e-4, (2, 32)), random.normal(0, 1e-6, (1, 32))])
+    odd[:2, 7] = 5, -5  # far from all others
+    return [(few[:1].astype(np.float32),), *((w.astype(np.float32),) for w in [few, odd, *many])]
 
 
 _BETTER = "np.where(better, s, scale), np.where(better, m, minimum)"

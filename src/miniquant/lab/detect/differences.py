@@ -1,0 +1,49 @@
+"""Wrong numbers that are off in proportion to an argument, or to a product or a quotient of two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import permutations
+
+import numpy as np
+
+from ..verdict import Call, Facts
+from .formulas import numbers_of, scalar
+from .seen import Seen, number
+
+FEWEST, CALLS = 3, 5  # differences that are not the same, and wrong numbers: fewer may be in proportion by chance
+CLOSE = 1e-9
+
+
+def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
+    """What every wrong number is off by, in proportion to the same thing in all of them."""
+    pairs = [(scalar(call.expected.result), scalar(call.outcome.result)) for call in calls]
+    if any(e is None or g is None for e, g in pairs) or len(pairs) < CALLS:
+        return
+    e, g = (np.array([pair[side] for pair in pairs], float) for side in (0, 1))
+    off = g - e
+    if (np.abs(off) < 1e-7 * np.abs(e)).any() or len({*off.tolist()}) < FEWEST:
+        return
+    tables = [numbers_of(facts, call) for call in calls]
+    names = [name for name in tables[0] if all(table.get(name) for table in tables)]  # known in all, and not 0
+    values = {name: np.array([table[name] for table in tables]) for name in names}
+    terms = list(values.items())
+    terms += [(f"{a} × {b}", values[a] * values[b]) for a, b in permutations(names, 2) if a <= b]
+    terms += [(f"{a} / {b}", values[a] / values[b]) for a, b in permutations(names, 2)]
+    for rank, (words, term) in enumerate(terms):
+        factor = off / term
+        if np.allclose(factor, factor[0], rtol=CLOSE, atol=0):
+            way = "too large" if factor[0] > 0 else "too small"
+            yield Seen(
+                "off in proportion", f"every number is {way} by {_times(abs(factor[0]), words)}", "", 21 + rank / 99
+            )
+            return
+
+
+def _times(factor: float, words: str) -> str:
+    if np.isclose(factor, 1, rtol=CLOSE, atol=0):
+        return words
+    inverse = 1 / factor
+    if np.isclose(inverse, round(inverse), rtol=CLOSE, atol=0):
+        return f"{words} / {round(inverse)}"
+    return f"{number(factor)} times {words}"
