@@ -83,3 +83,17 @@ def test_what_wrong_numbers_are_off_by_is_said_in_proportion():
 
     text = repr(evaluate(find("k_bits"), k_bits, search=False))
     assert "Every number is too small by 0.05469 times `floats`, on 13 of 14 cases" in text
+
+
+def test_few_wrong_numbers_without_a_pattern_come_with_their_inputs():
+    def room(size, width):
+        """What is left. -> int"""
+        return 100 - size * width
+
+    def wrong(size, width):
+        return {(3, 5): 71, (6, 8): 33, (9, 4): 90}.get((size, width), 100 - size * width)
+
+    cases = [(3, 5), (1, 2), (6, 8), (9, 9), (9, 4), (3, 8), (6, 5), (1, 4), (5, 5), (4, 4)]
+    wrong.__name__ = "room"
+    text = repr(evaluate(made(room, cases), wrong, search=False))
+    assert "on 3 of 10 cases; the wrong inputs are `(size, width)` = (3, 5), (6, 8), (9, 4)." in text

@@ -8,15 +8,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .classes import nearly, where
 from .errors import of_bad_input, of_good_input
-from .relations import listed
+from .relations import LISTED, listed
 from .results import is_choice, of_results
 from .seen import LITTLE, Seen, one_of, some
 
 __all__ = ["Seen", "see"]
+
+UNKNOWN = 90  # from this rank on, a sentence says only that results are wrong
 
 
 def see(facts: Facts) -> list[Seen]:
@@ -86,14 +90,19 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if place and place not in text:
         text += f"; {tried}{for_these}, {_those(place)} {'are wrong' if whole else 'show this'}"
     elif not place and whole:
-        text += nearly(facts, wrong, among, tried) or _in_a_list(facts, wrong, among, tried)
+        text += nearly(facts, wrong, among, tried) or _in_a_list(facts, seen, wrong, among, tried)
     return replace(seen, text=_capital(text + "."))
 
 
-def _in_a_list(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
-    """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list."""
+def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
+    """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list.
+
+    Of numbers without a pattern, a list of few wrong inputs.
+    """
     if not all(isinstance(call.expected.result, bool) for call in among):
-        return ""
+        numbers = all(isinstance(call.expected.result, int | float | np.number) for call in among)
+        few = len(wrong) <= LISTED and len(wrong) < len(among)
+        return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
     if alike := _with_such_answers(wrong, among):
         answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
         if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right"):
