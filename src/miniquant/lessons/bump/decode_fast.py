@@ -51,7 +51,7 @@ def cases(random):
         (np.array([block(3.0009765625, *range(-16, 16))]),),  # 11 bits of the scale are used
         (many,),
         (other,),
-        (np.array([block(65504, 127, -128), block(2**-15, 3), block(-65504, 1)]),),
+        (np.array([block(65504, 3, -2), block(2**-15, 3), block(-65504, 1)]),),
     ]
 
 
