@@ -32,9 +32,9 @@ def gptq(
 ) -> Model:
     """A frozen copy with every linear layer rounded, each for the inputs that the rounded layers before it give.
 
-    model: a MiniGPT, or a Llama of transformers, whose head stays float. tokens: (n, length) int64, from the training
-    text by default; a Llama has no default. ``act_order`` rounds the columns with the largest
-    activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
+    model: a MiniGPT, or a Llama or Qwen2 of transformers, whose head stays float. tokens: (n, length) int64, from the
+    training text by default; for a model of transformers there is no default. ``act_order`` rounds the columns with the
+    largest activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
     the rule's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
     text is worse than with plain rounding: a row that would be is rounded to nearest. ``progress=None`` shows a bar on
     a terminal only.

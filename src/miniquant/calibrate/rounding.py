@@ -49,7 +49,7 @@ def round_to_nearest(model: Model, rule: str | GridRule = "Q4_1") -> Model:
     """A frozen copy with every linear layer of the blocks rounded to nearest; all else stays as it is, the head too.
 
     Raises ``QuantizationError`` for a rule that does not exist or that cannot hold the weights, and for another model
-    than a MiniGPT or a Llama.
+    than a MiniGPT, a Llama or a Qwen2.
     """
     config = Config(QuantizationConfig(rule_named(rule)), exclude=outside_blocks(model))
     return freeze(quantize_linear_layers(copy.deepcopy(model), config))

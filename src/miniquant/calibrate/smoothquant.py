@@ -29,9 +29,9 @@ def smoothquant(
 ) -> Model:
     """A copy of the model that computes the same, with the channels of its activations nearer to each other in size.
 
-    model: a MiniGPT, or a Llama of transformers. tokens: (n, length) int64, from the training text by default; a Llama
-    has no default. strength: 0 leaves the difficulty to the activations,
-    1 gives all of it to the weights. ``progress=None`` shows a bar on a terminal only.
+    model: a MiniGPT, or a Llama or Qwen2 of transformers. tokens: (n, length) int64, from the training text by default;
+    for a model of transformers there is no default. strength: 0 leaves the difficulty to the activations, 1 gives all
+    of it to the weights. ``progress=None`` shows a bar on a terminal only.
 
     Raises ``QuantizationError`` for tokens that are no windows, or a strength that is not from 0 to 1.
     """
