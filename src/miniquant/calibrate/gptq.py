@@ -34,8 +34,8 @@ def gptq(
 
     model: a MiniGPT, or a Llama or Qwen2 of transformers, whose head stays float. tokens: (n, length) int64, from the
     training text by default; for a model of transformers there is no default. ``act_order`` rounds the columns with the
-    largest activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups are
-    the rule's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
+    largest activations first; ``clip`` lets each grid give up the ends of its group where that pays. Scales and groups
+    are the rule's either way, so the file's layout is that of plain rounding. No row's output error on the calibration
     text is worse than with plain rounding: a row that would be is rounded to nearest. ``progress=None`` shows a bar on
     a terminal only.
 
