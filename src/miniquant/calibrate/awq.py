@@ -33,8 +33,9 @@ def awq(
     model: a MiniGPT, or a Llama or Qwen2 of transformers. tokens: (n, length) int64, from the training text by default;
     for a model of transformers there is no default. With ``clip=False`` it computes what ``model`` computes, for the
     scales are folded into the layers in front; clipping then changes weights on purpose. Layers that read the same
-    numbers, as a Llama's q, k and v do, have one scale, and their output error together, for what reaches them on the calibration text, is not worse than
-    with plain rounding: alpha 0 is among those tried, and a row that clipping does not help is not clipped.
+    numbers, as a Llama's q, k and v do, have one scale, and their output error together, for what reaches them on the
+    calibration text, is not worse than with plain rounding: alpha 0 is among those tried, and a row that clipping does
+    not help is not clipped.
     ``progress=None`` shows a bar on a terminal only.
 
     Raises ``QuantizationError`` for tokens that are no windows, for what the rule cannot hold, and for another model.
