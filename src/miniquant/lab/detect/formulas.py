@@ -151,7 +151,7 @@ def _of_the_right(e: float, g: float) -> Iterator[Seen]:
 def _of_multiples(e: int, g: int) -> Iterator[Seen]:
     """The right number, rounded to a multiple."""
     for m in PADDED:
-        if g in (-(-e // m) * m, e // m * m):
+        if g and g in (-(-e // m) * m, e // m * m):  # 0 is a multiple of everything
             text = f"the result is the right one, rounded up or down to a multiple of {m}"
             yield Seen("rounded to a multiple", text, "Nothing is padded here.", 19.5, weak=True, whole=True)
 

@@ -39,7 +39,8 @@ def cases(random):
     odd = ModelMetadata("gpt2", "", None, 0, 0, 0)
     trained = ModelMetadata("llama", None, 7, 32, None, None, {"epochs": 3})
     only, empty = ModelMetadata(None, "tiny", 5), ModelMetadata("", "", 0, 3, 7, 9)
-    made = [(about, q, i) for about in (nothing, named, whole, odd, trained, only, empty) for i in (True, False) for q in (0, 1)]
+    same, unnamed = ModelMetadata("gpt2", "tiny", 5, 64, 64), ModelMetadata("", "tiny", 3, 8, 4)
+    made = [(about, q, i) for about in (nothing, named, whole, odd, trained, only, empty, same, unnamed) for i in (True, False) for q in (0, 1)]
     drawn = []
     for sizes, kept in zip(random.integers(1, 99, (4, 4)).tolist(), random.integers(0, 2, (4, 4)).tolist()):
         numbers = [size if keep else None for size, keep in zip(sizes, kept)]
@@ -47,9 +48,28 @@ def cases(random):
     return [(about, bool(q), i) for about, q, i in (*made, *drawn)]
 
 
+def traits(about, quantized, include):
+    """What is special about a model."""
+    texts, sizes = [about.architecture, about.model_name], [about.hidden_size, about.num_layers, about.vocab_size]
+    known = [field for field in (*texts, *sizes) if field is not None]
+    return {
+        "metadata is written and a size is 0": include and 0 in sizes,
+        "metadata is written and a text is empty": include and "" in texts,
+        "metadata is written and two known fields are equal": include and len(set(known)) < len(known),
+        "metadata is written and nothing but a name is known": include and texts[0] is None and len(known) == 1,
+        "metadata is written and more than one field is known": include and len(known) > 1,
+        "metadata is written and `num_params` is known": include and about.num_params is not None,
+        "metadata is written and one of `num_params` and `hidden_size` is known": include
+        and (about.num_params is None) != (about.hidden_size is None),
+        "metadata is written and no tensor is quantized": include and not quantized,
+        "metadata is written and a tensor is quantized": include and quantized,
+        "no metadata is written and a tensor is quantized": not include and quantized,
+    }
+
+
 EXERCISE = Exercise(
     goal="Return how many keys an exported file must have, given what is known about the model.",
-    reference=expected_keys, oracle=oracle, cases=cases, minutes=7, difficulty="core",
+    reference=expected_keys, oracle=oracle, cases=cases, minutes=7, difficulty="core", traits=traits,
     hints=(
         "Two keys are in every file with metadata; five more are there if their field is not `None`.",
         "Return `int(quantized)` without metadata; otherwise 2 and one for each of `architecture`, `model_name`, `hidden_size`, `num_layers` and `vocab_size` that `is not None`.",

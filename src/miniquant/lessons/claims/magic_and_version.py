@@ -29,9 +29,22 @@ def cases(random):
     return [*made, *short, *drawn]
 
 
+def traits(data):
+    """What is special about a file."""
+    return {
+        "the file has fewer than 8 bytes": len(data) < 8,
+        "the file has exactly 8 bytes": len(data) == 8,
+        "the file does not begin with GGUF": data[:4] != b"GGUF",
+        "GGUF is followed by another version": data[:4] == b"GGUF" and len(data) >= 8 and data[4:8] != b"\3\0\0\0",
+        "byte 4 is 3, and a byte from 5 to 7 is not 0": data[4:5] == b"\3" and any(data[5:8]),
+        "GGUF is followed by another version, and one of its bytes is 3": data[:4] == b"GGUF" and len(data) >= 8
+        and 3 in data[4:8] and data[4:8] != b"\3\0\0\0",
+    }
+
+
 EXERCISE = Exercise(
     goal="Say whether the bytes of a file begin with the magic `GGUF` and version 3 as a little-endian u32.",
-    reference=magic_and_version, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up",
+    reference=magic_and_version, oracle=oracle, cases=cases, minutes=3, difficulty="warm-up", traits=traits,
     hints=(
         "A predicate returns `True` or `False`, for bad files too: a file of two bytes is no reason to raise an error.",
         "Compare `data[:4]` with the magic and `data[4:8]` with version 3 as four bytes; a slice never raises.",

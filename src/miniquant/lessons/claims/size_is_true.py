@@ -44,9 +44,29 @@ def cases(random):
     return made + [(f"{n / 1000:.2f} kB", n + by) for n, by in zip(drawn, (0, 0, 30, -30))]
 
 
+def traits(said, n_bytes):
+    """What is special about a stated size."""
+    number, unit = said.split(" ")
+    factor = Decimal(10) ** (3 * ["B", "kB", "MB", "GB"].index(unit))
+    decimals, stated = len(number.partition(".")[2]), Decimal(number) * factor
+    return {
+        "the number has no decimals": decimals == 0,
+        "the number has more than two decimals": decimals > 2,
+        "the number has no decimals, or ends in 0": decimals == 0 or number.endswith("0"),
+        "the unit is B": unit == "B",
+        "the unit is kB": unit == "kB",
+        "the unit is GB": unit == "GB",
+        "the stated size is 0": stated == 0,
+        "the file is larger than stated": n_bytes > stated,
+        "the file is smaller than stated": n_bytes < stated,
+        "the file has exactly as many bytes as stated": n_bytes == stated,
+        "the stated number is 1000 or more, or less than 1": not 1 <= Decimal(number) < 1000,
+    }
+
+
 EXERCISE = Exercise(
     goal="Say whether a size such as `1.25 kB` on a model card is true of a file of so many bytes.",
-    reference=size_is_true, oracle=oracle, cases=cases, minutes=7, difficulty="core",
+    reference=size_is_true, oracle=oracle, cases=cases, minutes=7, difficulty="core", traits=traits,
     hints=(
         "A card rounds, so equality is too strict. A number with two decimals may be off by less than one with none.",
         "`said.split()` gives the number and the unit, and `number.partition(\".\")` gives what comes after the point: as many digits as there are decimals.",
