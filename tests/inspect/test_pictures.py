@@ -1,6 +1,7 @@
 """Nibbles, ribbon and microscope show what is there, and the HTML of every picture is sound."""
 
 import io
+import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
@@ -62,7 +63,7 @@ def test_the_ribbon_counts_every_byte_and_draws_to_scale(toy):
     rects = [[float(r.get(key)) for key in ("x", "width", "height")] for r in ET.fromstring(picture.html).iter("rect")]
     assert [r[:2] for r in rects] == [[0, 160], [160, 40], [200, 380], [580, 20], [600, 320], [920, 80]]
     assert rects[3][2] < rects[4][2], "scales are short, whatever the colour"
-    titles = [t.text for t in ET.fromstring(picture.html).iter("title")]
+    titles = [t.get("aria-label") for t in ET.fromstring(picture.html).iter("input")]
     assert titles[4] == "tensor 'w', Q4: bytes 60 to 91, 32 in all"
 
 
@@ -168,6 +169,41 @@ def test_whatever_takes_the_focus_has_a_name(drawn):
                 assert element.get("role"), (name, element.attrib)
             if element.tag == "summary":
                 assert element.text, name
+
+
+def test_a_view_is_one_stop_of_the_tab_key_whose_arrow_keys_reach_every_part(drawn):
+    """Radio buttons of one form do so by themselves; the first is chosen, and nothing else takes the focus."""
+    seen = []
+    for name, picture in drawn.items():
+        for form in ET.fromstring(picture.html).iter("form"):
+            inputs = list(form.iter("input"))
+            seen.append(name)
+            assert {(i.get("type"), i.get("name")) for i in inputs} == {("radio", "mq")}, name
+            assert [i.get("checked") for i in inputs].count("checked") == 1, name
+            assert not [e for e in form.iter() if e.get("tabindex") is not None], name
+            assert all(i.get("aria-label") for i in inputs), name
+    assert {"hexview", "diff", "diff of lengths", "ribbon"} <= set(seen)
+    assert not {"hexview of nothing", "ribbon of nothing"} & set(seen)
+
+
+def test_what_explains_a_field_is_lit_with_it(toy):
+    for picture in (hexview(toy), ribbon(toy)):
+        root = ET.fromstring(picture.html)
+        rows = [row.get("class") for row in root.iter("tr") if row.get("class")]
+        picks = [label.get("class").split()[1] for label in root.iter("label")]
+        assert list(dict.fromkeys(picks)) == rows, "rows of the table in the order of the file"
+        for mark in rows:
+            assert f".mq:has(.{mark}:hover,.{mark} :checked) .{mark}" in picture.html
+
+
+def test_a_row_breaks_into_two_lines_of_eight_bytes_in_all_three_columns(toy):
+    rows = [e for e in ET.fromstring(hexview(toy).html).iter("div") if e.get("class") == "mq-row"]
+    for row in rows[:-1]:
+        place, cells, letters = row
+        assert [len(list(part.iter("i"))) for part in (place, cells, letters)] == [1, 1, 1]
+        before = ET.tostring(cells, "unicode").partition("<i class")[0]
+        assert len(re.sub("<[^>]*>", "", before)) == 24, "a letter or a space and two digits for each byte"
+    assert [len(list(part.iter("i"))) for part in rows[-1]] == [0, 0, 0], "its four bytes are one line"
 
 
 def test_colour_is_never_alone(drawn):

@@ -1,4 +1,4 @@
-"""Look at a model file's bytes: each one named, coloured by what it is, explained on hover and on keyboard focus.
+"""Look at a model file's bytes: each one named, coloured by what it is, explained where one points or goes by keyboard.
 
 ``hexview`` shows a stretch of a file, ``diff`` the first byte in which two files differ; ``nibbles``, ``ribbon`` and
 ``microscope`` (from ``pictures``) open one byte, a whole file and a patch of weights. Everything has a text form, works
@@ -19,27 +19,40 @@ from ..formats.file import Beside
 from ..formats.gguf.codecs import CODECS
 from ..formats.gguf.fields import block_fields
 from ..formats.gguf.types import GGMLType
-from .markup import CATEGORIES, Picture, box, scroll, table
+from .markup import CATEGORIES, CHOICES, Picture, box, choice, chosen_from, lights, scroll, table
 from .pictures import microscope, nibbles, ribbon
 
 __all__ = ["Field", "diff", "fields", "hexview", "microscope", "nibbles", "ribbon", "super_block"]
 
 ROW = 16  # bytes in a row
-STYLE = """
+HALF = 8  # bytes in a line where there is no room for a row
+STYLE = (
+    CHOICES
+    + """
 .mq.mq.mq .mq-row{display:flex;white-space:pre;line-height:1.9}
 .mq.mq.mq .mq-ascii{padding-left:1.5em;opacity:.8}
 .mq.mq.mq .mq-at{opacity:.8;padding-right:.8em}
+.mq.mq.mq .mq-cells{flex:none;width:48ch}
+.mq.mq.mq .mq-at i{display:none;font-style:normal}
 .mq.mq.mq .mq-run{border:1px solid currentColor;border-radius:3px;padding:.15em 0;margin:0 -1px}
 .mq.mq.mq .mq-on{border-left-style:dashed}
 .mq.mq.mq .mq-k{display:inline-block;font-size:.7em;width:1.43ch;vertical-align:.35em;text-align:center}
-.mq.mq.mq .mq-run:is(:hover,:focus)::after{content:attr(aria-label);position:absolute;left:0;right:0;z-index:9;
-white-space:normal;margin-top:1.9em;padding:.4em .7em;border:1px solid #999;border-radius:4px;background:#222;
-color:#fff;line-height:1.4;pointer-events:none}
-.mq.mq.mq .mq-run:is(:hover,:focus){position:static;outline:2px solid currentColor}
 .mq.mq.mq .mq-key{display:inline-block;border:1px solid currentColor;border-radius:3px;padding:0 .4em;margin:.15em}
 .mq.mq.mq .mq-facts td{overflow-wrap:anywhere;white-space:normal}
 .mq.mq.mq mark{padding:0;background:transparent;color:inherit;outline:3px double currentColor;font-weight:700}
-""" + "".join(f".mq.mq.mq .mq-{name}{{background:rgba({rgb},.28)}}\n" for name, (_, _, rgb) in CATEGORIES.items())
+@container (max-width:620px){
+.mq.mq.mq .mq-mono{font-size:12px}
+.mq.mq.mq .mq-cut::before{content:'\\A'}
+.mq.mq.mq .mq-cells{width:24ch}
+.mq.mq.mq .mq-at i{display:block}
+.mq.mq.mq .mq-at .mq-z{display:none}
+.mq.mq.mq .mq-at{padding-right:.5em}
+.mq.mq.mq .mq-ascii{padding-left:.8em}
+}
+"""
+    + "".join(f".mq.mq.mq .mq-{name}{{background:rgba({rgb},.28)}}\n" for name, (_, _, rgb) in CATEGORIES.items())
+)
+CUT = "<i class='mq-cut'></i>"  # where a row of 16 bytes breaks into two lines of 8
 
 
 def hexview(source: Source, start: int | str = 0, length: int = 256, beside: Beside | None = None) -> Picture:
@@ -115,38 +128,64 @@ def _name(field: Field, start: int, end: int) -> str:
 def _html(data: np.ndarray, title: str, stop: str, rows: list[tuple[int, list[Run]]], shown: list[Field]) -> str:
     categories = list(dict.fromkeys(field.category for field in shown))
     key = "".join(f"<span class='mq-key mq-{k}'>{CATEGORIES[k][0]} {CATEGORIES[k][1]}</span>" for k in categories)
+    numbers = {id(field): i for i, field in enumerate(shown)}
+    runs = [run for _, row in rows for run in row]
+    short = bool(rows) and rows[-1][0] + HALF < 1 << 16
     lines = []
-    for at, runs in rows:
-        gap = " " * 3 * (runs[0][1] - at)
-        cells = "".join(_run(data, run) for run in runs)
-        pad = " " * 3 * (at + ROW - runs[-1][2])
-        letters = " " * (runs[0][1] - at) + _ascii(data, runs[0][1], runs[-1][2])
+    for at, row in rows:
+        low, high = row[0][1] - at, row[-1][2] - at
+        cells = "".join(_run(data, run, at, numbers[id(run[0])], run is runs[0]) for run in row)
+        letters = " " * low + _ascii(data, at + low, at + high)
         lines.append(
-            f"<div class='mq-row'><span class='mq-at'>{at:08x}</span><span>{gap}{cells}{pad}</span>"
-            f"<span class='mq-ascii' aria-hidden='true'>{escape(letters)}</span></div>"
+            f"<div class='mq-row'>{_place(at, short, high > HALF)}<span class='mq-cells'>{_gap(low)}{cells}</span>"
+            f"<span class='mq-ascii' aria-hidden='true'>{_cut(letters)}</span></div>"
         )
     listed = [[f.start, len(f), f.name, f.text(), f.explanation] for f in shown]
-    details = table("", ["byte", "length", "field", "value", "what it is"], listed, numbers=(0, 1))
+    details = table("", ["byte", "length", "field", "value", "what it is"], listed, (0, 1), range(len(shown)))
     body = f"<p>{escape(stop)}</p>" * bool(stop) + f"<p>{key}</p>"
-    body += scroll(f"the bytes of {title}", f"<div class='mq-mono'>{''.join(lines)}</div>")
+    if lines:
+        said = [_said(*run) for run in runs]
+        body += chosen_from(f"the bytes of {title}", f"<div class='mq-mono'>{''.join(lines)}</div>", said)
     body += f"<details><summary>The fields in a table</summary>{scroll('the fields in a table', details)}</details>"
-    return box(title, body, STYLE)
+    return box(title, body, STYLE + lights(len(shown)))
 
 
-def _run(data: np.ndarray, run: Run, mark: int | None = None) -> str:
-    """One run of bytes, focusable, with what it is as its name."""
-    field, start, end = run
+def _place(at: int, short: bool, second: bool) -> str:
+    """The offset of a row, and of its second half; ``short``: four digits are enough where there is little room."""
+    digits = f"{at:08x}"
+    first = f"<span class='mq-z'>{digits[:4]}</span>{digits[4:]}" if short else digits
+    below = f"<i>{f'{at + HALF:08x}'[4 * short :]}</i>" * second
+    return f"<span class='mq-at'>{first}{below}</span>"
+
+
+def _gap(low: int) -> str:
+    """Room for the first ``low`` bytes of a row, which are not shown."""
+    return " " * 3 * min(low, HALF) + (CUT + " " * 3 * (low - HALF)) * (low > HALF)
+
+
+def _cut(letters: str) -> str:
+    """The letters of a row, to be broken in the middle if there is a second half."""
+    return escape(letters[:HALF]) + (CUT + escape(letters[HALF:])) * (len(letters) > HALF)
+
+
+def _said(field: Field, start: int, end: int) -> str:
     where = f"byte {start}" if end == start + 1 else f"bytes {start} to {end - 1}"
-    label = escape(f"{where}, {field.name} = {field.text(start, end)} ({field.explanation})", quote=True)
-    letter = f"<span class='mq-k'>{CATEGORIES[field.category][0]}</span>"
+    return f"{where}, {field.name} = {field.text(start, end)} ({field.explanation})"
+
+
+def _run(data: np.ndarray, run: Run, row: int, number: int, first: bool, mark: int | None = None) -> str:
+    """One run of bytes in the row at ``row``, to choose, with what it is as its name."""
+    field, start, end = run
     cells = [f"{byte:02x}" for byte in data[start:end].tolist()]
     if mark is not None and start <= mark < end:
         cells[mark - start] = f"<mark>{cells[mark - start]}</mark>"
-    resumed = " mq-on" if start > field.start else ""
-    return (
-        f"<span class='mq-run mq-{field.category}{resumed}' tabindex='0' role='img' aria-label='{label}'>"
-        f"{letter}{' '.join(cells)}</span>"
-    )
+    middle = row + HALF - start  # how many of the cells lie in the first half
+    content = f"<span class='mq-k'>{CATEGORIES[field.category][0]}</span>" + " ".join(cells)
+    if 0 < middle < len(cells):
+        content = f"<span class='mq-k'>{CATEGORIES[field.category][0]}</span>{' '.join(cells[:middle])}{CUT} "
+        content += " ".join(cells[middle:])
+    kind = f"mq-run mq-{field.category}{' mq-on' * (start > field.start)}"
+    return CUT * (middle == 0) + choice(number, _said(field, start, end), content, kind, chosen=first)
 
 
 # ---- two files -------------------------------------------------------------------------------------------------------
@@ -223,13 +262,15 @@ def _difference(
     text, rows = _side_by_side(at, ("expected", theirs, parts), ("found", ours, found))
     lines = [title, *(f"  {label}: {fact}" for label, fact in facts), *text]
     listed = "".join(f"<tr><th scope='row'>{escape(label)}</th><td>{escape(fact)}</td></tr>" for label, fact in facts)
-    body = f"<table class='mq-facts'>{listed}</table>{scroll('the bytes around the difference', rows)}"
+    body = f"<table class='mq-facts'>{listed}</table>{rows}"
     return Comparison("\n".join(lines), box(title, body, STYLE), False, at, field.name if field else None)
 
 
 def _side_by_side(at: int, *both: tuple[str, np.ndarray, list[Field]]) -> tuple[list[str], str]:
     """The rows around byte ``at`` of (label, bytes, fields), in turn: lines of text, and HTML."""
     text, html = [], ""
+    said: list[str] = []
+    numbers: dict[str, int] = {}
     begin = max(0, at - at % ROW - ROW)
     for row in range(begin, begin + 3 * ROW, ROW):
         for label, data, named in both:
@@ -238,12 +279,18 @@ def _side_by_side(at: int, *both: tuple[str, np.ndarray, list[Field]]) -> tuple[
                 continue
             text.append(f"  {label:<8}  {row:08x}  {bytes(data[low:high]).hex(' ')}")
             runs = [(f, max(low, f.start), min(high, f.end)) for f in named if f.start < high and f.end > low]
-            cells = "".join(_run(data, run, mark=at) for run in runs)
-            place = f"<span class='mq-at'>{label:<8}  {row:08x}</span>"
-            html += f"<div class='mq-row'>{place}<span>{cells}</span></div>"
+            cells = ""
+            for run in runs:
+                number = numbers.setdefault(run[0].name, len(numbers))
+                cells += _run(data, run, row, number, first=not said, mark=at)
+                said.append(_said(*run))
+            place = _place(row, row + HALF < 1 << 16, high > row + HALF)
+            html += f"<div class='mq-row'><span class='mq-who'>{label:<9}</span>{place}"
+            html += f"<span class='mq-cells'>{cells}</span></div>"
         if row <= at < row + ROW:
             text.append(" " * (22 + 3 * (at - row)) + "^^")
-    return text, f"<div class='mq-mono'>{html}</div>"
+    bytes_around = chosen_from("the bytes around the difference", f"<div class='mq-mono'>{html}</div>", said)
+    return text, f"<style>{lights(len(numbers))}</style>{bytes_around}"
 
 
 def _about(field: Field) -> str:

@@ -2,6 +2,9 @@
 
 The HTML follows the page's theme (text in its colour, translucent backgrounds), needs no script, loads nothing, holds
 no ids and is the same on every machine. Wide parts scroll inside their own box, which the keyboard can reach.
+
+What can be pointed at is a group of radio buttons: one stop of the Tab key, and the arrow keys choose. The explanation
+of the part that is pointed at, or else chosen, stands on a line below, and what belongs to it is outlined.
 """
 
 from __future__ import annotations
@@ -38,6 +41,21 @@ _BASE = """
 .mq.mq.mq :is([tabindex],summary):focus{outline:2px solid currentColor;outline-offset:1px}
 .mq.mq.mq summary{cursor:pointer}
 """
+CHOICES = """
+.mq.mq.mq .mq-view{position:relative;margin:0;padding:0 0 calc(var(--lines)*1.5em + 1.1em);container-type:inline-size}
+.mq.mq.mq .mq-pick{cursor:pointer;margin:0;font:inherit}
+.mq.mq.mq .mq-pick input{appearance:none;display:inline-block;width:0;height:0;margin:0;padding:0;border:0;outline:0;
+position:static;opacity:1;background:none}
+.mq.mq.mq :is(.mq-pick:hover input,.mq-view:not(:has(.mq-pick:hover)) input:checked)::after{content:attr(aria-label);
+display:block;box-sizing:border-box;position:absolute;left:3px;right:3px;bottom:0;top:auto;width:auto;
+height:calc(var(--lines)*1.5em + .9em);padding:.3em .7em;border:0;border-left:3px solid currentColor;border-radius:0;
+background:rgba(127,127,127,.12);color:inherit;font:14px/1.5 sans-serif;white-space:normal;
+overflow:hidden auto;overflow-wrap:anywhere;transform:none;box-shadow:none;clip-path:none}
+@media (max-width:640px){.mq.mq.mq .mq-view{--lines:var(--narrow)}}
+.mq.mq.mq .mq-view.mq-quiet .mq-pick input:is(:checked,:not(:checked))::after{content:none}
+.mq.mq.mq .mq-lit{outline:2px solid currentColor;outline-offset:-1px}
+.mq.mq.mq .mq-pick:focus-within{box-shadow:0 0 0 4px rgba(86,180,233,.55)}
+"""
 
 
 @dataclass(frozen=True)
@@ -64,12 +82,46 @@ def scroll(label: str, body: str) -> str:
     return f"<div class='mq-scroll' role='group' tabindex='0' aria-label='{escape(label)}'>{body}</div>"
 
 
-def table(caption: str, head: list[str], rows: list[list[object]], numbers: tuple[int, ...] = ()) -> str:
-    """A plain table of escaped text; the columns in ``numbers`` are aligned to the right."""
+def chosen_from(label: str, body: str, said: Sequence[str]) -> str:
+    """A group of choices (``choice``) with room below for the longest explanation in ``said``, on a phone too."""
+    longest = max((len(text) for text in said), default=0)
+    room = f"--lines:{longest // 84 + 1};--narrow:{longest // 34 + 1}"
+    return (
+        f"<form class='mq-view' autocomplete='off' data-lm-suppress-shortcuts='true' style='{room}'>"
+        f"<div class='mq-scroll' role='radiogroup' aria-label='{escape(label, quote=True)}'>{body}</div></form>"
+    )
+
+
+def choice(number: int, said: str, content: str, kind: str = "", style: str = "", chosen: bool = False) -> str:
+    """One thing to choose: ``said`` explains it, ``content`` is its HTML; what has the same number is lit with it."""
+    place = f" style='{style}'" * bool(style)
+    return (
+        f"<label class='mq-pick mq-f{number}{' ' * bool(kind)}{kind}'{place}>{content}"
+        f"<input type='radio' name='mq'{' checked=' + repr('checked') if chosen else ''} "
+        f"aria-label='{escape(said, quote=True)}'/></label>"
+    )
+
+
+def lights(count: int) -> str:
+    """The rules of style that outline, of numbers 0 to ``count`` - 1, all that has the number of what is chosen."""
+    rules = ",".join(f".mq:has(.mq-f{i}:hover,.mq-f{i} :checked) .mq-f{i}" for i in range(count))
+    return f"{rules}{{outline:2px solid currentColor;outline-offset:-1px}}\n" if count else ""
+
+
+def table(
+    caption: str,
+    head: list[str],
+    rows: list[list[object]],
+    numbers: tuple[int, ...] = (),
+    lit: Sequence[int | None] = (),
+) -> str:
+    """A plain table of escaped text; the columns in ``numbers`` are aligned to the right; ``lit``: see ``choice``."""
     right = [" style='text-align:right'" if i in numbers else "" for i in range(len(head))]
     top = "".join(f"<th scope='col'{r}>{escape(h)}</th>" for h, r in zip(head, right))
+    marks = ["" if i is None else f" class='mq-f{i}'" for i in lit] or [""] * len(rows)
     body = "".join(
-        "<tr>" + "".join(f"<td{r}>{escape(str(cell))}</td>" for cell, r in zip(row, right)) + "</tr>" for row in rows
+        f"<tr{mark}>" + "".join(f"<td{r}>{escape(str(cell))}</td>" for cell, r in zip(row, right)) + "</tr>"
+        for row, mark in zip(rows, marks)
     )
     caption = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<table>{caption}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"

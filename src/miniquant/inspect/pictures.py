@@ -15,7 +15,7 @@ import numpy as np
 from ..core.arrays import to_numpy
 from ..formats.field import Array, Field
 from ..formats.fields import Source, load, name_of, parse
-from .markup import Picture, box, scroll, table, text_table
+from .markup import CHOICES, Picture, box, choice, chosen_from, lights, scroll, table, text_table
 
 # ---- one byte --------------------------------------------------------------------------------------------------------
 
@@ -87,12 +87,19 @@ _FILLS = {  # the colours that the figures have for the same things
     "Q5_K": "0,114,178",
     "Q6_K": "0,158,115",
 }
-_RIBBON = """
-.mq.mq.mq svg{display:block;width:100%;min-width:640px;max-width:1100px;height:auto;color:inherit}
+_RIBBON = (
+    CHOICES
+    + """
+.mq.mq.mq .mq-over{display:grid;min-width:640px;max-width:1100px}
+.mq.mq.mq .mq-over>*{grid-area:1/1}
+.mq.mq.mq svg{display:block;width:100%;height:auto;color:inherit}
+.mq.mq.mq .mq-line{display:flex;overflow:visible}
+.mq.mq.mq .mq-line .mq-pick{display:block;flex:none;min-width:0}
 .mq.mq.mq svg text{fill:currentColor;font-family:sans-serif;font-size:15px}
 .mq.mq.mq svg :is(rect,path){stroke:currentColor;stroke-width:.6}
 .mq.mq.mq svg .mq-thin{stroke:none}
 """
+)
 
 
 class Block(NamedTuple):
@@ -118,13 +125,16 @@ def ribbon(source: Source) -> Picture:
     title = f"{name_of(source)}, {size} bytes, to scale"
     stop = f"A reader stops here: {error}" if error else ""
     text = "\n".join(filter(None, [title, stop, text_table(heads, rows, (2, 3))]))
-    listed = table("", heads, rows, (2, 3))
-    body = f"<p>{escape(stop)}</p>" * bool(stop) + (scroll(title, _strip(blocks, size, title)) if blocks else "")
+    listed = table("", heads, rows, (2, 3), [*range(len(blocks)), None])
+    body = f"<p>{escape(stop)}</p>" * bool(stop)
+    if blocks:
+        said = [_about(block) for block in blocks]
+        body += chosen_from(title, f"<div class='mq-over'>{_strip(blocks, size, title)}</div>", said)
     if any(b.what for b in blocks):
         scales = "Tall blocks are values, short ones the scales of the next. " * any(b.what == "scales" for b in blocks)
-        body += f"<p>{scales}Point at a block for its name and size.</p>"
+        body += f"<p>{scales}Point at a block, or choose one with the arrow keys, for its name and size.</p>"
     body += f"<details><summary>Bytes and shares in a table</summary>{scroll('bytes and shares', listed)}</details>"
-    return Picture(text, box(title, body, _RIBBON))
+    return Picture(text, box(title, body, _RIBBON + lights(len(blocks))))
 
 
 def _blocks(parts: list[Field]) -> list[Block]:
@@ -144,26 +154,42 @@ def _blocks(parts: list[Field]) -> list[Block]:
 
 
 def _strip(blocks: list[Block], size: int, title: str) -> str:
-    """The SVG: a lane of names, the strip, and a magnifier for a head of the file that would be too thin to see."""
-    scale = WIDE / size
+    """The SVG, with the choices over it: a lane of names, the strip, and a magnifier for a head too thin to see."""
+    scale, wide = WIDE / size, 460.0
     drawn, height = _lane(blocks, scale), LANE + TALL
     drawn += "".join(_block(b, b.start * scale, b.length * scale, LANE) for b in blocks)
-    head = [b for b in blocks if b.name in ("header", "metadata", "descriptors")]
-    length = sum(b.length for b in head)
-    if 0 < length * scale < 90:
-        top, wide, x = LANE + TALL + 20, 460.0, 0.0
+    head = [i for i, b in enumerate(blocks) if b.name in ("header", "metadata", "descriptors")]
+    length = sum(blocks[i].length for i in head)
+    thin = 0 < length * scale < 90
+    places = [(i, b.start * scale, b.length * scale) for i, b in enumerate(blocks) if not (thin and i in head)]
+    choices = _choices(blocks, places, LANE)
+    if thin:
+        top, x, places = LANE + TALL + 20, 0.0, []
         corners = f"M0 {height}L0 {top}M{wide:g} {top}L{length * scale:.2f} {height}"
         drawn += f"<path d='{corners}' fill='none'/>"
-        for b in head:
-            drawn += _block(b, x, wide * b.length / length, top)
-            x += wide * b.length / length
-        note = ", ".join(f"{b.name} {b.length}" for b in head)
+        for i in head:
+            places.append((i, x, wide * blocks[i].length / length))
+            drawn += _block(blocks[i], *places[-1][1:], top)
+            x += places[-1][2]
+        note = ", ".join(f"{blocks[i].name} {blocks[i].length}" for i in head)
         drawn += f"<text x='{wide + 12:g}' y='{top + 20}'>the first {length} bytes, magnified:</text>"
         drawn += f"<text x='{wide + 12:g}' y='{top + 38}'>{note}</text>"
+        choices += _choices(blocks, places, top - height)
         height = top + TALL
     largest = max(blocks, key=lambda b: b.length)
     label = f"{title}; the largest part is {largest.name} {largest.what}".strip() + f", {largest.length} bytes"
-    return f"<svg viewBox='-1 -1 {WIDE + 2} {height + 2}' role='img' aria-label='{escape(label)}'>{drawn}</svg>"
+    svg = f"<svg viewBox='0 0 {WIDE} {height}' role='img' aria-label='{escape(label)}'>{drawn}</svg>"
+    return f"{svg}<div>{choices}</div>"
+
+
+def _choices(blocks: list[Block], places: list[tuple[int, float, float]], above: float) -> str:
+    """One line of choices over blocks of the drawing, each (number of the block, x, width), with room ``above``."""
+    out, end = "", 0.0
+    for number, x, width in places:
+        style = f"margin-left:{(x - end) / WIDE:.4%};width:{width / WIDE:.4%}"
+        out += choice(number, _about(blocks[number]), "", style=style, chosen=number == 0)
+        end = x + width
+    return f"<div class='mq-line' style='margin-top:{above / WIDE:.2%};aspect-ratio:{WIDE}/{TALL}'>{out}</div>"
 
 
 def _lane(blocks: list[Block], scale: float) -> str:
@@ -182,17 +208,21 @@ def _lane(blocks: list[Block], scale: float) -> str:
     return out
 
 
+def _about(block: Block) -> str:
+    what = f", {block.what}" if block.what else ""
+    return f"{block.name}{what}: bytes {block.start} to {block.start + block.length - 1}, {block.length} in all"
+
+
 def _block(block: Block, x: float, width: float, top: float) -> str:
-    name, what, start, length = block
+    name, what = block.name, block.what
     tall = TALL / 2 if what == "scales" else TALL
-    about = escape(f"{name}{', ' + what if what else ''}: bytes {start} to {start + length - 1}, {length} in all")
     thin = " class='mq-thin'" if width < 2 else ""
-    out = f"<g><title>{about}</title><rect x='{x:.2f}' y='{top:g}' width='{max(width, 0.3):.2f}' height='{tall:g}'"
+    out = f"<rect x='{x:.2f}' y='{top:g}' width='{max(width, 0.3):.2f}' height='{tall:g}'"
     out += f"{thin} fill='rgba({_FILLS.get(what or name, '128,128,128')},.5)'/>"
     short = what or name
     if width > 8.4 * len(short) + 6:
         out += f"<text x='{x + width / 2:.2f}' y='{top + tall / 2 + 5:g}' text-anchor='middle'>{escape(short)}</text>"
-    return out + "</g>"
+    return out
 
 
 # ---- a patch of weights ----------------------------------------------------------------------------------------------
