@@ -1,6 +1,8 @@
 """The figures: closed, described in a sentence, with labelled axes, and showing what the data say."""
 
 import math
+import re
+from xml.etree import ElementTree
 
 import matplotlib
 import matplotlib.pyplot as plt
@@ -14,6 +16,7 @@ from miniquant import fake_quantize, open_gguf_lite, plots, preset, write_gguf_l
 from miniquant.evaluate.quality import Estimate
 from miniquant.formats.gguf_lite.sizes import file_sizes, torch_save_size
 from miniquant.models.minigpt import MiniGPTConfig, random_model
+from miniquant.plots.style import INK, PAPER
 
 W = np.random.default_rng(0).normal(0, 0.02, (8, 128)).astype(np.float32)
 ERRORS = {"first": {"a": 0.0, "b": 0.0}, "late": {"a": 3e-5, "b": 2e-7, "c": math.nan}}
@@ -114,8 +117,23 @@ def test_every_figure_has_a_sentence_for_those_who_do_not_see_it(figures):
 def test_figures_fit_a_page_and_stand_on_white(figures):
     for name, fig in drawings(figures).items():
         assert fig.get_size_inches()[0] <= 7, name
-        assert to_rgb(fig.get_facecolor()) == (1, 1, 1), name
+        assert to_rgb(fig.get_facecolor()) == to_rgb(PAPER) and min(to_rgb(PAPER)) > 0.99, name
         assert fig.get_facecolor()[3] == 1, name
+
+
+def test_as_svg_a_figure_has_text_in_letters_of_at_least_seven_points_and_names_that_no_other_has(figures):
+    seen: dict[str, str] = {}
+    for name, fig in drawings(figures).items():
+        text = fig._repr_svg_()
+        root = ElementTree.fromstring(text)
+        assert len(text) < 400_000, (name, len(text))
+        sizes = [float(size) for size in re.findall(r"font-size: ([\d.]+)px", text)]
+        assert sizes and min(sizes) >= 7, name
+        shown = {t.get_text() for ax in fig.axes for t in ax.texts if t.get_text().isalnum()}
+        assert shown <= set(root.itertext()), name
+        for mark in {e.get("id") for e in root.iter() if e.get("id")}:
+            assert seen.setdefault(mark, name) == name, "an id of one page is that of one thing"
+        assert INK.lower() in text and PAPER.lower() in text, name
 
 
 def test_every_axis_is_labelled(figures):

@@ -37,7 +37,7 @@ def arena(spans: Mapping[str, tuple[int, int]], size: int, *, line: int = 64, ti
         middle = (start + end) / 2
         label, right = f"{name}: {start:,}", middle < size / 2
         place = (end + gap + 0.008 * size) if right else start - 0.008 * size
-        ax.text(place, row, label, va="center", ha="left" if right else "right", fontsize=8)
+        ax.text(place, row, label, va="center", ha="left" if right else "right", fontsize=8.5)
     off = [name for name, (start, _) in spans.items() if start % line]
     for start in dict.fromkeys(starts):
         ax.axvline(start, color="#999999", linewidth=0.4, linestyle=":", zorder=0)

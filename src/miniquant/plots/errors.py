@@ -34,11 +34,11 @@ def error_bars(
         ax.plot(places, rows, MARKERS[i % 6], color=colour, markersize=4.5, label=label, clip_on=False, zorder=3)
         for place, row, error in zip(places, rows, errors.values()):
             if not math.isfinite(error):
-                ax.text(place, row, f" {error}", va="center", fontsize=8)
+                ax.text(place, row, f" {error}", va="center", fontsize=8.5)
     ax.set_xscale("log")
     ax.set_xlim(zero, top)
     ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.set_yticks(range(len(names)), names, fontsize=7.5)
+    ax.set_yticks(range(len(names)), names, fontsize=8.5)
     ax.set_xlabel("largest absolute error")
     ax.set_ylabel(what)
     ax.grid(axis="x")
@@ -52,7 +52,7 @@ def error_bars(
     ax.minorticks_off()
     if limit:
         ax.axvline(limit, color="black", linestyle="--", linewidth=1.2)
-        ax.text(limit, -0.75, f"limit {limit:g}", ha="center", va="bottom", fontsize=8)
+        ax.text(limit, -0.75, f"limit {limit:g}", ha="center", va="bottom", fontsize=8.5)
     fig.legend(loc="outside lower center", ncols=2)
     return described(fig, _errors_alt(series, limit, what, len(names)), title)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from .style import DARK, MARKERS, WIDTH, described, picture
+from .style import DARK, MARKERS, PAPER, WIDTH, described, picture
 
 
 @picture
@@ -27,8 +27,8 @@ def timeline(events: Sequence[tuple[str, float, str]], *, title: str = "") -> Fi
         left = year < first + 0.45 * span
         shift = 0.02 * span if left else -0.02 * span
         text = "\n".join(textwrap.wrap(f"{int(year)}: {what}", 60))
-        clear = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the lines stay behind the text
-        ax.text(year + shift, row, text, ha="left" if left else "right", va="center", fontsize=8, bbox=clear)
+        clear = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # the lines stay behind the text
+        ax.text(year + shift, row, text, ha="left" if left else "right", va="center", fontsize=8.5, bbox=clear)
         ax.plot([year, year], [row, len(events) - 0.4], color="#BBBBBB", linewidth=0.5, zorder=0)
     ax.set_ylim(len(events) - 0.4, -0.6)
     ax.set_xlim(first - 0.03 * span, last + 0.03 * span)

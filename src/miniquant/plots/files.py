@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..formats.gguf_lite.read import GGUFLite
 from ..formats.gguf_lite.sizes import FileSizes, human
-from .style import COLOURS, DARK, MARKERS, WIDTH, described, mark_guess, part_style, picture
+from .style import COLOURS, DARK, MARKERS, PAPER, WIDTH, described, mark_guess, part_style, picture
 
 if TYPE_CHECKING:
     from ..evaluate.estimate import Estimate
@@ -74,7 +75,7 @@ def _pie(ax: Axes, centre: tuple[float, float], radius: float, parts: dict[str, 
         swatch = Rectangle((label_x, label_y - 0.06), 0.16, 0.12, facecolor=colour, hatch=hatch, edgecolor="black")
         ax.add_patch(swatch)
         text = f"{name}: {human(parts[name])}, {_percent(parts[name], total)}"
-        ax.text(label_x + 0.22, label_y, text, va="center", fontsize=8)
+        ax.text(label_x + 0.22, label_y, text, va="center", fontsize=8.5)
         angle = end
 
 
@@ -101,11 +102,11 @@ def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | N
         rows = range(1, len(sizes) + 1)
         ax.barh(rows, widths, 0.65, lefts, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6, label=role)
     gap = 0.012 * max(torch_save, *(s.total for s in sizes.values())) / 1e6
-    clear = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the dashed line stays behind the text
+    clear = {"facecolor": PAPER, "edgecolor": "none", "pad": 1}  # the dashed line stays behind the text
     for row, s in enumerate(sizes.values(), start=1):
         text = f"{torch_save / s.total:.2f}×, {human(s.total)}"
-        ax.text(s.total / 1e6 + gap, row, text, va="center", fontsize=8, bbox=clear, zorder=3)
-    ax.text(torch_save / 1e6 + gap, 0, f"1×, {human(torch_save)}", va="center", fontsize=8, bbox=clear, zorder=3)
+        ax.text(s.total / 1e6 + gap, row, text, va="center", fontsize=8.5, bbox=clear, zorder=3)
+    ax.text(torch_save / 1e6 + gap, 0, f"1×, {human(torch_save)}", va="center", fontsize=8.5, bbox=clear, zorder=3)
     ax.set_yticks(range(len(sizes) + 1), ["torch.save", *sizes])
     ax.set_ylim(len(sizes) + 0.5, -0.6)
     ax.set_xlim(0, 1.22 * max(torch_save, *(s.total for s in sizes.values())) / 1e6)
@@ -113,11 +114,11 @@ def size_bars(sizes: Mapping[str, FileSizes], torch_save: int, *, bar: float | N
     ax.set_ylabel("preset")
     if bar:
         ax.axvline(torch_save / bar / 1e6, color="black", linestyle="--", linewidth=1.2)
-        ax.text(torch_save / bar / 1e6, -0.65, f"{bar:g}× smaller", ha="center", va="bottom", fontsize=8)
+        ax.text(torch_save / bar / 1e6, -0.65, f"{bar:g}× smaller", ha="center", va="bottom", fontsize=8.5)
     guessed = math.nan if guess is None else float(guess)
     if math.isfinite(guessed) and guessed > 0:
         ax.axvline(torch_save / guessed / 1e6, color=DARK[1], linestyle=":", linewidth=1.6, label="your guess")
-    fig.legend(loc="outside lower center", ncols=3, fontsize=8)
+    fig.legend(loc="outside lower center", ncols=3, fontsize=8.5)
     ratios = ", ".join(f"{name} {torch_save / s.total:.2f} times" for name, s in sizes.items())
     needed = f"; required: {bar:g} times" if bar else ""
     return described(fig, f"Files smaller than torch.save's {human(torch_save)}: {ratios}{needed}.")
@@ -136,7 +137,7 @@ def role_bars(roles: Mapping[str, int], *, what: str = "parameters", title: str 
         colour, hatch = part_style(role, row)
         ax.barh(row, roles[role], 0.7, color=colour, hatch=hatch, edgecolor="black", linewidth=0.6)
         text = f"{roles[role]:,} ({100 * roles[role] / total:.2g} %)"
-        ax.text(roles[role] + 0.012 * max(roles.values()), row, text, va="center", fontsize=8)
+        ax.text(roles[role] + 0.012 * max(roles.values()), row, text, va="center", fontsize=8.5)
     ax.set_yticks(range(len(order)), order)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_xlim(0, 1.25 * max(roles.values()))
@@ -177,11 +178,16 @@ def bits_against_kl(points: Mapping[str, tuple[float, Estimate]], *, guess: Any 
 
 
 def _against_kl(points: Mapping[str, tuple[float, Estimate]], label: str) -> Figure:
-    """Points with their standard errors on a logarithmic axis of KL; each has its name as ``gid``, for a label."""
+    """Points with their standard errors on a logarithmic axis of KL; each has its name as ``gid``, for a label.
+
+    Points whose names begin with the same word have the same colour and marker.
+    """
     means = {name: kl.mean for name, (_, kl) in points.items()}
     lowest = 10 ** math.floor(math.log10(min((m for m in means.values() if m > 0), default=1e-6)) - 0.3)
     fig, ax = plt.subplots(figsize=(WIDTH, 4.2))
-    for i, (name, (x, kl)) in enumerate(points.items()):
+    kinds = list(dict.fromkeys(map(_kind, points)))
+    for name, (x, kl) in points.items():
+        i = kinds.index(_kind(name))
         error = [[min(kl.error, 0.999 * kl.mean)], [kl.error]] if kl.mean > 0 and math.isfinite(kl.error) else None
         colour = ("#0072B2", "#D55E00", "#333333")[i % 3]
         drawn = ax.errorbar(x, max(kl.mean, lowest), error, fmt=MARKERS[i % 6], color=colour, capsize=3, clip_on=False)
@@ -192,6 +198,11 @@ def _against_kl(points: Mapping[str, tuple[float, Estimate]], label: str) -> Fig
     ax.set_ylabel("KL to the float model (nats a token)")
     ax.grid()
     return fig
+
+
+def _kind(name: str) -> str:
+    """What comes first in a name, such as "INT4" or "int8": one colour and one marker for all that share it."""
+    return re.split("[-, ]", name)[0]
 
 
 def _label_points(fig: Figure) -> None:
@@ -208,7 +219,7 @@ def _label_points(fig: Figure) -> None:
     pixels = [ax.transData.transform((x, y)) for _, x, y in points]
     taken = [(x - 6 * unit, y - 6 * unit, x + 6 * unit, y + 6 * unit) for x, y in pixels]
     for (text, at_x, at_y), (x, y) in zip(points, pixels):
-        width, height = 4.9 * unit * len(text), 9.5 * unit
+        width, height = 5.2 * unit * len(text), 10 * unit
         steps = sorted(((dx, dy) for dx in (9, -9, 24, -24) for dy in range(-60, 61, 6)), key=lambda s: math.hypot(*s))
         for dx, dy in steps:
             left, low = x + dx * unit - (width if dx < 0 else 0), y + dy * unit - height / 2
@@ -226,7 +237,7 @@ def _label_points(fig: Figure) -> None:
             textcoords="offset points",
             ha="right" if dx < 0 else "left",
             va="center",
-            fontsize=8,
+            fontsize=8.5,
         )
 
 
@@ -263,7 +274,7 @@ def descriptor_bytes(file: GGUFLite, name: str) -> Figure:
             ax.add_patch(Rectangle(corner, 0.36, 0.26, facecolor=(*COLOURS[:5], COLOURS[7])[i], edgecolor="black"))
             ax.text(corner[0] + 0.18, corner[1] + 0.13, f"{byte:02x}", ha="center", va="center", family="monospace")
         y += 0.29 * max(1, math.ceil(len(part) / 14))
-        ax.text(0, y + 0.09, f"{form}: {value}", va="center", fontsize=8)
+        ax.text(0, y + 0.09, f"{form}: {value}", va="center", fontsize=8.5)
         y += 0.3
         at += len(part)
     ax.set_title(f"the descriptor of {name!r}: bytes {start} to {end - 1}", loc="left")

@@ -31,7 +31,7 @@ def readings(w: np.ndarray, decoded: Mapping[str, np.ndarray], *, title: str = "
     for i, (ax, (name, values)) in enumerate(zip(axes.flat, decoded.items())):
         values = np.asarray(values, np.float64).ravel()
         found[name] = float(np.corrcoef(w, values)[0, 1])
-        ax.plot(w[chosen], values[chosen], MARKERS[i % 6], color=COLOURS[5], markersize=2, alpha=0.4)
+        ax.plot(w[chosen], values[chosen], MARKERS[i % 6], color=COLOURS[5], markersize=2, alpha=0.4, rasterized=True)
         ends = np.array([w.min(), w.max()])
         ax.plot(ends, ends, "--", color="black", linewidth=1)
         ax.set_title(f"{name}:\ncorrelation {found[name]:.2f}", loc="left")

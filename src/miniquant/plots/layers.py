@@ -63,7 +63,7 @@ def layer_curves(
         ax.axvline(begin - 0.5, color="#999999", linewidth=0.8)
     if limit:
         ax.axhline(limit, color="black", linestyle="--", linewidth=1.2)
-        ax.text(len(names) - 0.4, limit, f"limit {limit:g}", ha="right", va="bottom", fontsize=8)
+        ax.text(len(names) - 0.4, limit, f"limit {limit:g}", ha="right", va="bottom", fontsize=8.5)
     mark_guess(ax, guess, "y")
     fig.legend(loc="outside lower center", ncols=min(3, len(series)))
     return described(fig, _alt(series, limit), title)

@@ -34,7 +34,7 @@ def probabilities(
         colour, hatch = COLOURS[i % len(COLOURS)], HATCHES[i % len(HATCHES)]
         ax.barh(rows, 100 * p[chosen], height, label=name, edgecolor="black", linewidth=0.6, color=colour, hatch=hatch)
         for row, value in zip(rows, p[chosen]):
-            ax.text(100 * value, row, f" {100 * value:.1f} %", va="center", fontsize=7.5)
+            ax.text(100 * value, row, f" {100 * value:.1f} %", va="center", fontsize=8.5)
     ax.set_yticks(range(len(chosen)), labels, family="monospace")
     ax.set_ylim(len(chosen) - 0.4, -0.6)
     ax.set_xlim(0, 115 * max(float(p[chosen].max(initial=0)) for p in columns.values()) or 1)

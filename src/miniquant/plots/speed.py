@@ -22,7 +22,7 @@ def throughput_bars(table: Mapping[str, float], *, unit: str = "MB/s", guess: An
     rows = range(len(table))
     ax.barh(rows, list(table.values()), 0.65, color=COLOURS[0], edgecolor="black", linewidth=0.6)
     for row, value in zip(rows, table.values()):
-        ax.text(value, row, f" {value:,.0f}" if value >= 100 else f" {value:.3g}", va="center", fontsize=8)
+        ax.text(value, row, f" {value:,.0f}" if value >= 100 else f" {value:.3g}", va="center", fontsize=8.5)
     ax.set_yticks(rows, list(table))
     ax.set_ylim(len(table) - 0.5, -0.5)
     known = [*table.values(), *([float(guess)] if guess is not None and math.isfinite(float(guess)) else [])]

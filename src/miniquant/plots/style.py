@@ -1,11 +1,13 @@
-"""One look for every figure: palette, hatches, white background, and the wrapper that draws and closes."""
+"""One look for every figure: palette, hatches, white paper, and the wrapper that draws, closes and hands out SVG."""
 
 from __future__ import annotations
 
+import io
 import math
+import re
 import textwrap
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -19,10 +21,16 @@ DARK = ("#0072B2", "#D55E00", "#333333", "#009E73")  # for lines: dark enough on
 MARKERS = ("o", "s", "^", "D", "v", "P")
 WIDTH = 7.0  # inches: a page on a phone still shows the labels
 DPI = 110
+INK, PAPER = "#010101", "#FEFEFE"  # black and white to the eye; a page with a dark theme knows them and puts its own
 STYLE = {
     "figure.dpi": DPI,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
+    "figure.facecolor": PAPER,
+    "savefig.facecolor": PAPER,
+    "axes.facecolor": PAPER,
+    "legend.facecolor": PAPER,
+    **dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"), INK),
+    "axes.titlecolor": INK,
+    "svg.fonttype": "none",
     "font.size": 9,
     "axes.titlesize": 10,
     "axes.spines.top": False,
@@ -49,19 +57,40 @@ PART_STYLES = {  # what a part of a file is drawn as, in every figure: (colour, 
 
 
 def picture(function: Callable[..., Figure]) -> Callable[..., Figure]:
-    """Draw in one style whatever the caller's is, leave the caller's untouched, and close the figure."""
+    """Draw in one style whatever the caller's is, leave the caller's untouched, and close the figure.
+
+    A notebook that shows the figure stores it as PNG and as SVG.
+    """
 
     @wraps(function)
     def draw(*args: Any, **kwargs: Any) -> Figure:
         open_before = set(plt.get_fignums())
         with plt.style.context(["default", STYLE]):
             try:
-                return function(*args, **kwargs)
+                fig = function(*args, **kwargs)
+                fig._repr_svg_ = partial(svg, fig)  # type: ignore[attr-defined]  # IPython looks for it
+                return fig
             finally:
                 for number in set(plt.get_fignums()) - open_before:
                     plt.close(number)
 
     return draw
+
+
+def svg(fig: Figure) -> str:
+    """The figure as SVG. Its text is text, and no name in it is that of a part of another figure."""
+    file = io.StringIO()
+    with plt.style.context(["default", STYLE, {"svg.hashsalt": fig.get_label() or getattr(fig, "alt", "")}]):
+        fig.savefig(file, format="svg", bbox_inches="tight", dpi=2 * DPI, metadata={"Date": None})
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    text = re.sub(r"<style[^>]*>\*\{(.*?)\}</style>", r"<style>svg *{\1}</style>", text)
+    text = re.sub(r"font-family: [^;]*;", "font-family: sans-serif;", text)
+    text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
+    text = re.sub(r"(\.\d\d)\d+", r"\1", text)  # a hundredth of a point is nothing that one sees
+    return re.sub(r"\s*\n\s*", "\n", text)
 
 
 def described(fig: Figure, alt: str, title: str = "") -> Figure:

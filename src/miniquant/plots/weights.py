@@ -76,7 +76,7 @@ def number_line(values: Array, scale: float, qmax: int, *, title: str = "") -> F
     step = next(s for s in (1, 2, 5, 10, 20, 50, 100) if 2 * qmax / s <= 16)
     inner = [int(level) for level in levels if level % step == 0 and qmax - abs(level) > step / 2]
     for level in [-qmax, *inner, qmax]:
-        ax.text(level * scale, -0.2, str(level), ha="center", va="top", fontsize=8, color="#0072B2")
+        ax.text(level * scale, -0.2, str(level), ha="center", va="top", fontsize=8.5, color="#0072B2")
     for value, level in zip(w, q):
         arrow = {"arrowstyle": "->", "color": "#555555", "linewidth": 0.8}
         ax.annotate("", (level * scale, 0.14), (value, 0.72), arrowprops=arrow)
