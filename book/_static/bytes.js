@@ -1,5 +1,6 @@
 // Byte views and ribbons work without this: they are radio buttons and style. Here Escape clears what is explained, and a
 // field that is pointed at or chosen lights its block in every ribbon of the same file on the page.
+"use strict";
 {
   const fileOf = (box) => box.querySelector("strong")?.textContent.match(/^.*, \d+ bytes/)?.[0];
   const rangeOf = (pick) => {

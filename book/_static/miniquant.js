@@ -22,10 +22,23 @@ for (const sidebar of document.querySelectorAll(".bd-sidebar-primary")) {
 
 // What is wider than the page scrolls by itself; the keyboard must reach it.
 addEventListener("load", () => {
-  for (const box of document.querySelectorAll(".cell_output pre, .highlight pre, .pst-scrollable-table-container")) {
+  for (const box of document.querySelectorAll(".cell_output pre, .highlight pre, .mq-figure, .pst-scrollable-table-container")) {
     if (box.scrollWidth > box.clientWidth + 1) {
       box.tabIndex = 0;
     }
+  }
+});
+
+// Paper is white, whatever the screen is.
+const paper = matchMedia("print");
+let theme = null;
+paper.addEventListener("change", () => {
+  const html = document.documentElement;
+  if (paper.matches) {
+    theme = html.dataset.theme;
+    html.dataset.theme = "light";
+  } else if (theme !== null) {
+    html.dataset.theme = theme;
   }
 });
 

@@ -129,7 +129,9 @@ def test_the_help_of_an_exercise_is_one_row_of_four_folds_without_a_cure(path):
 @every_lab
 def test_every_picture_has_alternative_text(path):
     for cell in read(path).cells:
-        if cell.cell_type == "code" and any("image/png" in o.get("data", {}) for o in cell.outputs):
+        if cell.cell_type == "code" and any(
+            {"image/png", "image/svg+xml"} & o.get("data", {}).keys() for o in cell.outputs
+        ):
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             assert len(alt) > 20, f"no alt text for the picture of: {cell.source[:80]}"
 
