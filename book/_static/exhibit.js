@@ -88,7 +88,7 @@
     const TALL = 240;
     const SIZES = [8, 16, 32, 64];
     const first = JSON.parse(place.dataset.weights).map(Math.fround);
-    const reach = 2.5 * Math.max(...first.map(Math.abs));
+    const reach = 2.2 * Math.max(...first.map(Math.abs));
     const state = { weights: [...first], bits: 4, size: 64, at: first.indexOf(Math.max(...first)), q: null };
     const column = WIDE / first.length;
     const y = (value) => TALL / 2 - (value / reach) * (TALL / 2 - 6);

@@ -87,7 +87,7 @@ def svg(fig: Figure) -> str:
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.S)
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     text = re.sub(r"<style[^>]*>\*\{(.*?)\}</style>", r"<style>svg *{\1}</style>", text)
-    text = re.sub(r"font-family: [^;]*;", "font-family: sans-serif;", text)
+    text = re.sub(r"(font-family: )[^;]*?((?:monospace|sans-serif);)", r"\1\2", text)  # a page has its own fonts
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
     text = re.sub(r"(\.\d\d)\d+", r"\1", text)  # a hundredth of a point is nothing that one sees
     return re.sub(r"\s*\n\s*", "\n", text)
