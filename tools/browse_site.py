@@ -1,7 +1,8 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
 It fails on an error in the console, a request to another host, a page that is wider than the screen, a navigation
-button that does nothing on a phone, and a search for "nibble" that finds nothing.
+button that does nothing on a phone, a search for "nibble" that finds nothing, a byte view or the exhibit that does not
+follow the keyboard, and a page that is dark or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import functools
 import os
+import re
 import shutil
 import sys
 import threading
@@ -118,6 +120,65 @@ def phone_button(page: Page) -> str:
     return "" if box and box["x"] >= 0 else "the navigation stays outside the screen"
 
 
+def byte_view(page: Page, address: str) -> str:
+    """What is wrong with the byte view of lab 00's solution on a phone; empty if the keyboard can read it."""
+    visit(page, f"{address}/solutions/01-bytes.html")
+    view = page.locator("form.mq-view").first
+    lines = view.locator(".mq-row").first.bounding_box()["height"]
+    if not 40 < lines < 64:
+        return f"a row of 16 bytes is not two lines on a phone: {lines:.0f} px"
+    first = view.locator("input").first
+    first.focus()
+    page.keyboard.press("ArrowRight")
+    names = [view.locator("input").nth(i).get_attribute("aria-label") for i in range(2)]
+    shown = "e => getComputedStyle(e, '::after').content"
+    chosen = page.evaluate("document.activeElement.ariaLabel")
+    if chosen != names[1] or names[1][:20] not in view.locator("input:checked").evaluate(shown):
+        return f"the arrow key went from {names[0]!r} to {chosen!r}, which is not explained"
+    page.keyboard.press("Escape")
+    if view.locator("input:checked").evaluate(shown) != "none":
+        return "Escape does not clear what is explained"
+    page.keyboard.press("Tab")
+    return "a byte view is more than one stop of the Tab key" if view.locator(":focus").count() else ""
+
+
+def exhibit(page: Page, address: str) -> str:
+    """What is wrong with the exhibit of part II, used with the keyboard alone; empty if it follows."""
+    visit(page, f"{address}/book/part-2-quantization.html")
+    place = page.locator(".mq-exhibit")
+    said = place.locator("dd").all_inner_texts
+    before = said()
+    place.locator("input").first.focus()
+    page.keyboard.press("ArrowRight")  # five bits
+    after = said()
+    if not before[2].startswith("34:") or not after[2].startswith("42:"):
+        return f"five bits in the place of four change the bytes from {before[2][:20]!r} to {after[2][:20]!r}"
+    place.locator(".mq-ex-stage").focus()
+    page.keyboard.press("Home")
+    for _ in range(8):
+        page.keyboard.press("PageUp")
+    error, wide = (float(texts[0].split()[0]) for texts in (after, said()))
+    if not wide > 1.5 * error:
+        return f"an outlier leaves the error at {wide} after {error}"
+    return ""
+
+
+def on_paper(page: Page, address: str) -> str:
+    """What is wrong with a page that is printed from the dark theme; empty if it is light and whole."""
+    visit(page, f"{address}/notebooks/06-int8.html")
+    page.emulate_media(media="print")
+    page.wait_for_timeout(1000)
+    colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    closed = page.locator(".bd-article details:not([open]):visible").count()
+    cut = page.evaluate(
+        "[...document.querySelectorAll('.bd-article pre')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
+    )
+    page.emulate_media(media="screen")
+    if sum(map(float, re.findall(r"[\d.]+", colour)[:3])) < 3 * 240 and colour != "rgba(0, 0, 0, 0)":
+        return f"a page printed from the dark theme has the background {colour}"
+    return f"on paper {closed} boxes are closed, and {cut} pieces of code cut" if closed or cut else ""
+
+
 def search(page: Page, address: str, word: str) -> int:
     """How many pages the search finds."""
     visit(page, f"{address}/search.html?q={word}")
@@ -151,9 +212,12 @@ def browse(browser: Browser, site: Path, shots: Path | None, only: str) -> list[
                 problems.append(problem)
             if shots:
                 page.screenshot(path=shots / "navigation-375-light.png")
+            problems += filter(None, (walk(page, address) for walk in (byte_view, exhibit)))
             found = search(page, address, "nibble")
             if shots:
                 page.screenshot(path=shots / "search-375-light.png")
+        with opened(browser, problems, SCREEN, "dark") as page:
+            problems += filter(None, [on_paper(page, address)])
         if not found:
             problems.append("the search for 'nibble' finds nothing")
     print(f"{len(names)} pages, {found} search results, {len(problems)} problems")

@@ -38,14 +38,7 @@
     const view = event.key === "Escape" && document.querySelector(".mq-view:is(:focus-within, :hover)");
     if (view) {
       view.classList.add("mq-quiet");
-      view.querySelectorAll("input:checked").forEach((input) => (input.checked = false));
       light();
-    }
-  });
-  document.addEventListener("focusout", (event) => {
-    const view = event.target.closest?.(".mq-view");
-    if (view && !view.contains(event.relatedTarget) && !view.querySelector("input:checked")) {
-      view.reset(); // one of a group must be chosen, or each is a stop of the Tab key in some browsers
     }
   });
 }

@@ -31,16 +31,20 @@ addEventListener("load", () => {
 
 // Paper is white, whatever the screen is.
 const paper = matchMedia("print");
-let theme = null;
-paper.addEventListener("change", () => {
+let themeOnScreen = null;
+function followPaper(printing) {
   const html = document.documentElement;
-  if (paper.matches) {
-    theme = html.dataset.theme;
+  if (printing && themeOnScreen === null) {
+    themeOnScreen = html.dataset.theme;
     html.dataset.theme = "light";
-  } else if (theme !== null) {
-    html.dataset.theme = theme;
+  } else if (!printing && themeOnScreen !== null) {
+    html.dataset.theme = themeOnScreen;
+    themeOnScreen = null;
   }
-});
+}
+paper.addEventListener("change", () => followPaper(paper.matches));
+addEventListener("beforeprint", () => followPaper(true));
+addEventListener("afterprint", () => followPaper(false));
 
 // Opened as a file, a page may not fetch another one, so the search lists titles without excerpts.
 if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS === "object") {
