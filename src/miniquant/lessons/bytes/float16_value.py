@@ -36,7 +36,7 @@ def oracle(data):
 def cases(random):
     """Simple numbers, both ends of every kind, both zeros, infinities, NaNs, then random bytes."""
     made = "00 3c,00 c0,00 38,00 3e,01 3c,00 bc,66 2e,ff 7b,ff fb,00 04,01 00,ff 03,01 80,00 02,00 00,00 80"
-    made += ",00 7c,00 fc,00 7e,01 7c,ff ff,00 40,00 44,55 35,00 78"
+    made += ",00 7c,00 fc,00 7e,01 7c,ff ff,00 40,00 44,55 35,00 78,0a 3c,0d 20,20 0a"
     return [(bytes.fromhex(text),) for text in made.split(",")] + [(random.bytes(2),) for _ in range(8)]
 
 

@@ -6,7 +6,7 @@ from ...lab import Exercise, Mistake, body, edit
 def from_twos_complement(number, n_bits):
     """The signed number that some bits stand for in two's complement.
 
-    number: the bits read without a sign, 0 to 2**n_bits - 1; n_bits: how many bits there are, 1 or more
+    number: an int, the bits read without a sign, 0 to 2**n_bits - 1; n_bits: how many bits there are, 1 or more, also more than 64
     ->   an integer, from -2**(n_bits - 1) to 2**(n_bits - 1) - 1
     """
     if number >= 2 ** (n_bits - 1):
@@ -24,7 +24,7 @@ def cases(random):
     """Four bits, all of them; the ends of 8, 16, 32 and 64 bits; odd widths; random numbers."""
     made = [(15, 4), (7, 4), (8, 4), (0, 4), (255, 8), (128, 8), (127, 8), (0xFF80, 16), (0x8000, 16)]
     made += [(n, 4) for n in range(1, 15) if n not in (7, 8)]
-    made += [(2**32 - 2, 32), (2**31, 32), (2**31 - 1, 32), (2**64 - 1, 64), (2**63, 64), (2**63 + 1, 64)]
+    made += [(2**32 - 2, 32), (2**31, 32), (2**31 - 1, 32), (2**64 - 1, 64), (2**63, 64), (2**63 + 1, 64), (2**63 - 1, 64)]
     made += [(0, 1), (1, 1), (33, 6), (31, 6), (3, 2), (200, 8), (200, 9), (15, 5), (2**71 + 3, 72)]
     return [*made, *((int(n), 16) for n in random.integers(0, 2**16, 4))]
 

@@ -6,8 +6,8 @@ from ...lab import Exercise, Mistake, body, edit
 def get_bits(number, start, count):
     """Some neighbouring bits of a number, as a number of their own.
 
-    number: an integer, 0 or more; start: the place of the lowest of these bits, 0 for the bit that counts 1;
-    count: how many bits, 1 or more; bits above the number are 0   ->   an integer, from 0 to 2**count - 1
+    number: an integer (int), 0 or more, also above 2**64; start: the place of the lowest of these bits, 0 for the bit that counts 1;
+    count: how many bits, 1 or more; bits above the number are 0, wherever they start   ->   an integer, from 0 to 2**count - 1
     """
     return (number >> start) & (2**count - 1)
 
@@ -43,6 +43,9 @@ def cases(random):
         (0xFF, 10, 3),
         (0xFFFF, 18, 2),
         (2**69 + 2**66, 66, 4),
+        (5, 40, 3),  # far above the number
+        (9, 200, 4),
+        (2**200 + 2**195 + 7, 193, 8),
     ]
     drawn = random.integers(0, 2**16, 5).tolist()
     return [*made, *((n, int(random.integers(0, 12)), int(random.integers(1, 7))) for n in drawn)]
@@ -62,6 +65,7 @@ def quantities(number, start, count):
         "there are bits above the wanted ones": number >> (start + count) > 0,
         "there are bits below the wanted ones": number % 2**start > 0,
         "`start` is not 0 and `count` is not 1": start > 0 and count > 1,
+        "`start` is more than 18": start > 18,
         "`count` is more than 1": count > 1,
         "`count` is more than 8": count > 8,
         "`start` + `count` is more than 8": start + count > 8,
@@ -144,6 +148,12 @@ EXERCISE = Exercise(
             """),
             cause="These are bits counted from the left, from the highest one; bit 0 is the lowest.",
             cure='Count from the right, or use a shift.', see='0 where 3 is expected'),
+        Mistake("a text of 32 digits", body("""
+                digits = f"{number:032b}"[::-1][start : start + count]
+                return int(digits[::-1], 2)
+            """),
+            cause="The text of the number has 32 digits or a few more, and a start beyond its end leaves an empty text, of which `int` makes no number.",
+            cure="Use a shift and a mask; or pad the text to `start + count` digits.", see="a ValueError for bits far above the number"),
         Mistake("the bits reversed", body("""
                 return int(f"{number:b}"[::-1][start : start + count] or "0", 2)
             """),

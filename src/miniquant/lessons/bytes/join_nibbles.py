@@ -6,7 +6,7 @@ from ...lab import Exercise, Mistake, body, edit
 def join_nibbles(low, high):
     """Two signed integers of four bits in one byte.
 
-    low, high: integers from -8 to 7   ->   an integer from 0 to 255: low in bits 0 to 3, high in bits 4 to 7, both in
+    low, high: integers (int) from -8 to 7   ->   an integer from 0 to 255: low in bits 0 to 3, high in bits 4 to 7, both in
     two's complement
     """
     return (low & 0x0F) | ((high & 0x0F) << 4)
@@ -38,6 +38,7 @@ def quantities(low, high):
         "`low` or `high` is -8": -8 in (low, high),
         "`low` or `high` is 0": 0 in (low, high),
         "`low` and `high` differ": low != high,
+        "`low` or `high` is negative and not -8": any(-8 < n < 0 for n in (low, high)),
         "`low` is negative and not -8": -8 < low < 0,
         "`high` is negative and not -8": -8 < high < 0,
     }

@@ -11,7 +11,8 @@ def png_size(data):
     data: bytes, the beginning of a file or all of it   ->   (width, height), a tuple of two integers
 
     Bytes 0 to 7 are the signature 89 50 4e 47 0d 0a 1a 0a. The width is a u32 at byte 16, the height a u32 at byte 20,
-    both big-endian. Raises ValueError for fewer than 24 bytes and for any other signature.
+    both big-endian. Raises ValueError for fewer than 24 bytes and for any other signature. Nothing else is checked: bytes
+    8 to 15 may be anything, and a width or a height may be 0.
     """
     if len(data) < 24:
         raise ValueError(f"{len(data)} bytes are too few for a PNG")
@@ -45,6 +46,12 @@ def cases(random):
         picture(0x01020304, 0x05060708),
         picture(2**31 + 5, 2**32 - 1, rest=rest),
         picture(wide, high, rest=rest),
+        picture(10, 13),  # the bytes 0a and 0d, which end a line of text
+        picture(7, 10, rest=rest),
+        picture(0x0A0D0A20, 0x20090D0A),
+        picture(0, 7, rest=rest),
+        picture(9, 0),
+        picture(3, 2)[:8] + bytes(range(1, 9)) + picture(3, 2)[16:] + rest,  # another part comes first
     ]
     bad = [
         b"",
@@ -82,6 +89,9 @@ def quantities(data):
         "the width or the height is 2**24 or more": max(width, height) >= 2**24,
         "the width or the height is 2**16 or more": max(width, height) >= 2**16,
         "the width or the height is 2**8 or more": max(width, height) >= 2**8,
+        "a byte of the width or the height is 0a, a newline in a text": b"\n" in data[16:24],
+        "the width or the height is 0": len(data) >= 24 and 0 in (width, height),
+        "bytes 8 to 15 are not those of most files": len(data) >= 24 and data[8:16] != b"\0\0\0\rIHDR",
         "the first byte is wrong": data[:1] != b"\x89",
         "the letters PNG are wrong": data[1:4] != b"PNG",
         "the last four bytes of the signature are wrong": data[4:8] != b"\r\n\x1a\n",
@@ -180,6 +190,15 @@ EXERCISE = Exercise(
             """),
             cause='The right signature is refused and every other one accepted.',
             cure='Use `!=`.', see='a ValueError for every PNG'),
+        Mistake("a dot that stops at a newline", body("""
+                import re
+                found = re.match(bytes.fromhex("89504e470d0a1a0a") + b".{8}(.{4})(.{4})", data)
+                if not found:
+                    raise ValueError("no PNG")
+                return int.from_bytes(found[1], "big"), int.from_bytes(found[2], "big")
+            """),
+            cause="A dot in a pattern fits every byte but 0a, the newline, so a picture with a 0a in its bytes 8 to 23 is refused.",
+            cure="Give `re.match` the flag `re.DOTALL`, or use slices.", see="a ValueError for a picture that is 10 wide"),
         Mistake("None for what is no PNG", body("""
                 if len(data) < 24 or data[:8] != bytes.fromhex("89 50 4e 47 0d 0a 1a 0a"):
                     return None

@@ -76,6 +76,10 @@ def cases(random):
         "seen": torch.tensor([True, False]),
         "empty": torch.zeros(0, 3),
         "step": torch.tensor(7),
+        "long": torch.tensor([0.1], dtype=torch.float64),
+        "brain": torch.tensor([1.5, -2.0], dtype=torch.bfloat16),
+        "zeros": torch.zeros(2),
+        "no step": torch.tensor(0.0),
     }
     states = [
         by_hand,
@@ -103,6 +107,7 @@ def traits(state):
         "a parameter has more than one tensor": any(len(entry) > 1 for entry in entries.values()),
         "a tensor is not float32": any(str(tensor.dtype) != "torch.float32" for tensor in tensors),
         "a tensor is empty": any(tensor.numel() == 0 for tensor in tensors),
+        "all numbers of a tensor are 0": any(tensor.numel() > 0 and not bool(tensor.any()) for tensor in tensors),
         "a tensor has no axes": any(tensor.ndim == 0 for tensor in tensors),
         "a tensor has an axis of length 1": any(1 in tensor.shape for tensor in tensors),
         "a tensor has one value": any(tensor.numel() == 1 for tensor in tensors),

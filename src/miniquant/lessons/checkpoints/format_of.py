@@ -78,6 +78,11 @@ def cases(random):
         b"\xff\xfePK\x03\x04",
         b"\n\n\0\0\0\0\0\0" + b'{"a":{"d',  # a length whose bytes are newlines
         b"PK\x05\x06" + bytes(12),
+        b"GGUF\x02\0\0\0\x34\0\0\0\0\0\0\0",  # another version
+        b"GGUF\0\0\0\x03",
+        b"GGUF",
+        b"BUMPWGT3\x05\0\0\0",
+        b"BUMPWGT3",
         b"\x80",
         b"\x80\x01K\x07.",
         b"\x80\x06K\x07.",

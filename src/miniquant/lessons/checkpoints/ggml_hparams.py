@@ -13,8 +13,9 @@ def ggml_hparams(data):
     data: bytes, the magic (u32), then n_vocab, n_ctx, n_embd, n_head, n_layer, ftype (i32 each), then other data
     ->   a dict of int, its keys "n_vocab", "n_ctx", "n_embd", "n_head", "n_layer", "ftype", "quantization_version"
 
-    "ftype" and "quantization_version" are the remainder and the quotient of the stored ftype, 0 or more, and 1000. All numbers are
-    little-endian; the magic is 0x67676d6c. Raises ValueError for another magic and for fewer than 28 bytes.
+    The stored ftype is 0 or more. In the dict, "ftype" is its remainder by 1000, and "quantization_version" is its quotient by
+    1000, both whole numbers. Any other number is kept as it is, 0 and negative ones, too. All numbers are little-endian; the
+    magic is 0x67676d6c. Raises ValueError for another magic and for fewer than 28 bytes.
     """
     if len(data) < 28:
         raise ValueError("too short for a GGML file")
@@ -57,6 +58,7 @@ def cases(random):
     good = [first, file(1024, 256, 256, 4, 4, 1), file(50257, 1024, 768, 12, 12, 2007) + b"tokens", *drawn]
     good += [file(128256, 2**31 - 1, 65536, 1, 2, 1000), file(3, -1, -256, 2, 1, 999) + bytes(8)]
     good += [file(1, 2, 3, 4, 5, 12007), file(1, 2, 3, 4, 5, 123456), file(-1, -2, -3, -4, -5, 1), file(0, 0, 0, 0, 0, 0)]
+    good += [file(10, 13, 0x0A0A0A0A, 0x20200A0D, 10, 10), file(1, 2, 3, 4, 5, 0x20090D0A), file(1, 2, 3, 4, 5, 2**31 - 1), file(1, 2, 3, 4, 0, 300_007)]
     bad = [magic + first[4:] for magic in (b"ggml", b"GGUF", b"tjgg", b"fmgg", b"lmgf", b"lxgg", b"lmxg", b"LMGG", b"algg", bytes(4))]
     return [(data,) for data in [*good, *bad, first[:27], first[:24], first[:9], b"lmgg", b"lmg", b""]]
 
@@ -76,6 +78,8 @@ def traits(data):
         "a number is negative": any(n < 0 for n in numbers),
         "a number is 65536 or more": any(n >= 65536 for n in numbers),
         "a number is below 0 or 65536 or more": any(not 0 <= n < 65536 for n in numbers),
+        "a byte of a number is 0a, a newline in a text": len(data) >= 28 and b"\n" in data[4:28],
+        "the stored ftype is 256,000 or more": bool(numbers) and numbers[-1] >= 256_000,
         "a number is 256 or more": any(n >= 256 for n in numbers),
         "the stored ftype is 1000 or more": bool(numbers) and numbers[-1] >= 1000,
         "the stored ftype is not 0": bool(numbers) and numbers[-1] != 0,

@@ -45,6 +45,8 @@ def cases(random):
         "47 47 55 46 03 00 00 00 15 00 00 00",
         "01 00 00 00 00 00 00 00 07 07",
         "00 00 00 00 02 00 00 00 07 07 07",
+        "0a 20 09 0d 20 0d 0a 0a",  # what a program for texts takes for white space
+        "54 46 4c 47 0a 00 00 0a 0d 0a",
     ]
     short = ["", "54 46 4c 47", "54 46 4c 47 01", "54 46 4c 47 01 00", "54 46 4c 47 01 00 00"]
     drawn = [random.bytes(8), random.bytes(41)]
@@ -59,6 +61,7 @@ def quantities(data):
         "the version has a byte of 128 or more": any(byte > 127 for byte in data[4:8]),
         "the magic is 2**31 or more": len(data) >= 8 and data[3] > 127,
         "the version is 2**31 or more": len(data) >= 8 and data[7] > 127,
+        "a byte of the two numbers is 0a, a newline in a text": b"\n" in data[:8] and len(data) >= 8,
         "the version is less than 256": len(data) >= 8 and not any(data[5:8]),
     }
 

@@ -10,7 +10,8 @@ from ..shared.scalars import number32
 def absmax_scale(w):
     """The width of one step of an 8-bit grid: absmax / 127.
 
-    w: float32, any shape, also () (one number, no axes), not empty   ->   np.float32, one number for all of w
+    w: float32, any shape, also () (one number, no axes), not empty, finite   ->   np.float32, one number for all of w (a float32
+    array of shape () will do)
 
     absmax is the largest absolute value in w. If all weights are 0, the scale is 0.
     """
@@ -37,6 +38,8 @@ def cases(random):
         [0.5, -4.5],
         [1e-25, -3e-25],  # their squares are 0 in float32
         [2e25, -1e25],  # and these infinite
+        [1e-40, -3e-40],  # below the smallest number with all its digits
+        [3.4e38, -1.0],  # near the largest one
         [[1, -2], [3, -381]],
         [[[1.0, 2.0], [3.0, -6.35]]],
         -254.0,

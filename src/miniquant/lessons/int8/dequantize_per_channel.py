@@ -9,7 +9,7 @@ from ..shared.by_hand import nearest32
 def dequantize_per_channel(q, scale):
     """The weights that the integers stand for: each integer times the scale of its row.
 
-    q: (out, in) int8, scale: (out,) float32   ->   (out, in) float32
+    q: (out, in) int8, scale: (out,) float32, any float32   ->   (out, in) float32
     """
     return q.astype(np.float32) * scale[:, None]
 
@@ -27,9 +27,11 @@ def cases(random):
         ([[100, 127], [-127, -100]], [2.0, 2.0]),
         ([[5, 6, 7], [8, 9, 10], [1, -2, 0]], [1.0, 0.5, 0.0]),
         ([[127, -127, -128]], [2.0**-24]),
+        ([[3, -7], [100, 1]], [0.1, 1 / 3]),  # scales with all the digits of float32
+        (np.array([[1, 2, 3], [4, 5, 6]], np.int8).T, [1.0, 10.0, 100.0]),  # in memory column by column
         (random.integers(-127, 128, (4, 16)), random.uniform(0, 0.01, 4).astype(np.float16)),
     ]
-    return [(np.array(q, np.int8), np.array(scale, np.float32)) for q, scale in made]
+    return [(np.asarray(q, np.int8), np.array(scale, np.float32)) for q, scale in made]
 
 
 def factors(q, scale):

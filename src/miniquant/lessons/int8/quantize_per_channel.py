@@ -39,12 +39,15 @@ def cases(random):
         ([[0.0, 0.0, 0.0]], [0.0]),
         ([[300.0, -300.0, 256.0], [500.0, -512.0, -256.0]], [1.0, 1.0]),  # a byte holds 256 values
         ([[1e9, -1e9, 0.5]], [1.0]),
+        ([[1.4996, 1.4999999], [2.5000002, -3.4999998]], [1.0, 1.0]),  # beside the ties, and no ties
         ([[0.0, 0.0], [2.0, -4.0], [1e-6, -1e-6], [3.0, 6.0]], [0.0, 1.0, 0.0, 2.0]),  # rows after a scale of 0
         (np.array([[127, 6.5, -12.5], [127, -3.5, 7.5]], np.float32) * steps[:, None], steps),  # ties; w * (1 / scale) misses them
         (np.array([[190, -190, 100]]) / 2**24, [2.0**-24]),  # 190 steps
         (drawn, (np.abs(drawn).max(axis=1) / np.float32(127)).astype(np.float16)),
     ]
-    return [(np.array(w, np.float32), np.array(scale, np.float32)) for w, scale in made]
+    columns = np.array([[2.0, 0.6, -2.0], [5.0, 1.0, 9.0]], np.float32).T  # in memory column by column
+    made.append((columns, [1.0, 0.5, 2.0]))
+    return [(np.asarray(w, np.float32), np.array(scale, np.float32)) for w, scale in made]
 
 
 def parts(result, w, scale):

@@ -13,8 +13,8 @@ from .round_scale import round_scale
 def quantize_per_tensor(w):
     """8-bit integers and the one scale that brings them back.
 
-    w: float32, any shape, not empty   ->   (q, scale), a tuple
-    scale: np.float32, the absmax_scale of w after round_scale; it is not beyond float16
+    w: float32, any shape, also (), not empty   ->   (q, scale), a tuple
+    scale: np.float32 (a float32 array of shape () will do), the absmax_scale of w after round_scale; it is not beyond float16
     q: int8, the shape of w: w / scale, with that rounded scale, float32 by float32, so that the quotients are float32;
     then rounded to the nearest integer, ties to the even one; then clipped to [-127, 127]. If the scale is 0, every
     integer is 0.
@@ -46,10 +46,13 @@ def cases(random):
         np.array([190, -190, 100]) / 2**24,  # 1.496 of float16's smallest steps becomes 1: 190 steps, clipped
         np.array([127, 1.5, -3.5, 7.5, -13.5], np.float32) * step,  # ties, exact in float32; w * (1 / scale) is not
         [[[1.0, -2.0], [3.0, 4.0]]],
+        -254.0,
+        [127.0, 1.4996, 1.4999999, 2.5000002, -3.4999998, 0.4996],  # beside the ties, and no ties
         [2.79, 1.0, -0.5],  # in float16, absmax / 127 is another number
         random.normal(0, 0.02, (8, 64)),
     ]
-    return [(np.array(w, np.float32),) for w in made]
+    columns = np.array([[127.0, 0.6, -2.0], [5.0, 1.0, 8.5]], np.float32).T  # in memory column by column
+    return [*((np.array(w, np.float32),) for w in made), (columns,)]
 
 
 def parts(result, w):

@@ -12,8 +12,8 @@ from ..shared.scalars import number32
 def round_scale(scale):
     """The scales as a file gives them back: rounded to float16, held in float32.
 
-    scale: an np.float32, or a float32 array of any shape, also (); from 0 to 65519
-    ->   float32 of the same shape; np.float32 for one number
+    scale: an np.float32, or a float32 array of any shape, also (), not empty; from 0 to 65519
+    ->   float32 of the same shape; for one number np.float32, or a float32 array of shape ()
 
     Rounded to the nearest float16; a tie goes to the even neighbour. The argument is not changed.
     """
@@ -34,13 +34,15 @@ def cases(random):
         [1 / 127, 2 / 127, 3 / 127],
         [2049.0, 2051.0],  # halfway between two neighbours
         [1e-9, 0.0],
+        [0.75 * 2.0**-24, 0.51 * 2.0**-24],  # rounded up to the smallest one
         [2.0**-25, 3 * 2.0**-25, 190 / 127 * 2.0**-24],  # two ties and a number among the smallest float16
         [65504.0, 65519.0],  # the largest float16, and what is rounded to it
         [[0.1, 0.2], [0.3, 0.4]],
         random.uniform(0, 0.02, 8),
         random.uniform(0, 6e-5, (2, 4)),  # numbers that float16 holds with fewer digits
     ]
-    return [*((np.array(scale, np.float32),) for scale in made), (np.float32(0.1),), (np.float32(190 / 127 * 2**-24),), (np.array(0.3, np.float32),)]
+    columns = np.array([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]], np.float32).T  # in memory column by column
+    return [*((np.array(scale, np.float32),) for scale in made), (columns,), (np.float32(0.1),), (np.float32(190 / 127 * 2**-24),), (np.array(0.3, np.float32),)]
 
 
 def traits(scale):

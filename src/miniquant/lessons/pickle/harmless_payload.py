@@ -12,10 +12,10 @@ from ..shared.by_hand import by_digits
 def harmless_payload(message):
     """A pickle that prints when it is loaded.
 
-    message: str   ->   bytes; pickle.loads of them calls print(message) once
+    message: str that UTF-8 can encode, of any length   ->   bytes; pickle.loads of them calls print(message) once
 
-    The pickle imports print and nothing else: no eval, no exec, no class of yours. The module of print is builtins, or
-    __builtin__ as in protocols 0 to 2. What pickle.loads returns is free.
+    The pickle imports print and nothing else: no eval, no exec, no class of yours. The module of print is builtins; in
+    protocols 0 to 2 it may be __builtin__, too. What pickle.loads returns is free.
     """
 
     class Payload:
@@ -50,10 +50,11 @@ class _Watcher(pickle.Unpickler):
     def __init__(self, data):
         super().__init__(io.BytesIO(data))
         self.calls = []
+        self.old = data[:1] != b"\x80" or data[1:2] in (b"\0", b"\1", b"\2")  # then pickle knows the names of Python 2
         self.imported = []
 
     def find_class(self, module, name):
-        module = "builtins" if module == "__builtin__" else module  # its name in protocols 0 to 2
+        module = "builtins" if module == "__builtin__" and self.old else module
         self.imported.append(f"{module}.{name}")
         return _Stand(f"{module}.{name}", self.calls)
 
@@ -101,7 +102,7 @@ def oracle(message):
 
 def cases(random):
     """Plain and awkward messages, none at all, a long one, and random letters."""
-    awkward = ("it's", "café\nau lait", "", "C:\\new", " both ends\t", 'say "hi"', "日本 🥐", "long " * 80, "cr\r\nlf\n", "\0 e\u0301")
+    awkward = ("it's", "café\nau lait", "", "C:\\new", " both ends\t", 'say "hi"', "日本 🥐", "long " * 80, "cr\r\nlf\n", "\0 e\u0301", "end\\", "0123456789" * 7000)
     drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (4, 40, 300)]
     return [(text,) for text in ("hello", "two words", "Hello World", *awkward, *drawn)]
 
@@ -114,6 +115,7 @@ def traits(message):
         "`message` has a backslash": "\\" in message,
         "`message` has a newline": "\n" in message,
         "`message` has letters outside Latin-1": any(ord(c) > 255 for c in message),
+        "`message` has more than 65,535 bytes": len(message.encode()) > 65535,
         "`message` has more than 255 bytes": len(message.encode()) > 255,
         "`message` has a space": " " in message,
     }

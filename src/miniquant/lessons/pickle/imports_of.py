@@ -11,12 +11,14 @@ from .toys import evasions, short_text, watched
 def imports_of(operations):
     """What a pickle would import.
 
-    operations: a list of (offset, opcode, argument, stack): the stack before the opcode, a list, its top is the last item
+    operations: a list of (offset, opcode, argument, stack): the stack before the opcode, a list of str and None, its top is
+    the last item; at a STACK_GLOBAL it has two items or more
     ->   a list of (offset, module, name), one tuple for each opcode that imports, in the order of the operations
 
     GLOBAL and INST: the argument is the pair (module, name). STACK_GLOBAL: the name is on top of the stack, the module
-    below it. An item that is no text is None on the stack; report it as "?". An empty text is a text: report it as it is.
+    below it. An item that is no text is None on the stack; report it as "?". Every text, an empty one too, is reported as it is.
     EXT1, EXT2, EXT4: the module is "copyreg extension", the name is the argument as a text, such as "7".
+    No other opcode imports, whatever its name.
     """
     found = []
     for offset, opcode, argument, stack in operations:
@@ -91,6 +93,12 @@ def cases(random):
         b"\x80\x04" + short_text("?") + short_text("os.system") + b"\x93.",
         b"\x80\x04" + short_text(" OS") + short_text("get cwd ") + b"\x93.",
         b"ca module\nwith a space\n.",
+        b"c os\nsystem\n.",
+        b"cos\n\n.",
+        b"\x80\x05\x97\x98.",  # the letters EXT are in NEXT_BUFFER, too
+        b"\x80\x04" + short_text("None") + short_text("none") + b"\x93.",
+        texts("módulo", "größe")[3],
+        b"\x80\x04" + short_text("os\n") + short_text("get\ncwd") + b"\x93.",
         add + add + b"0cbuiltins\nprint\n0" + add + b".",
         b"\x80\x02X\x01\x00\x00\x00aQ(K\x01tR.",
         pickle.dumps([OrderedDict(a=1), OrderedDict(b=2), {3}], 2),
@@ -111,6 +119,10 @@ def traits(operations):
         "the stack has more than two items at STACK_GLOBAL": any(row[1] == "STACK_GLOBAL" and len(row[3]) > 2 for row in rows),
         "a module has a dot in it": any("." in (pair[0] or "") for pair in pairs),
         "a name has a dot in it": any("." in (pair[1] or "") for pair in pairs),
+        "the pickle has NEXT_BUFFER, which imports nothing": any(row[1] == "NEXT_BUFFER" for row in operations),
+        "a module or a name is the text None": any(text in ("None", "none") for pair in pairs for text in pair),
+        "a module or a name has a newline in it": any("\n" in (text or "") for pair in pairs for text in pair),
+        "a module or a name has letters outside ASCII": any(not (text or "").isascii() for pair in pairs for text in pair),
         "a module or a name has a space in it": any(" " in (text or "") for pair in pairs for text in pair),
         "EXT1, EXT2 or EXT4 imports": any(name.startswith("EXT") for name in names),
         "something is imported twice": len({row[2] for row in rows if row[1] == "GLOBAL"}) < sum(row[1] == "GLOBAL" for row in rows),
@@ -184,6 +196,9 @@ EXERCISE = Exercise(
             ),
             cause="An empty text was reported as `?`. It is false in Python, and yet it is a text.",
             cure="Compare with `None`.", see="`'?'` where `''` is expected"),
+        Mistake("EXT anywhere in the name", edit('opcode in ("EXT1", "EXT2", "EXT4")', '"EXT" in opcode'),
+            cause="NEXT_BUFFER has the letters EXT as well, and it imports nothing.",
+            cure="Compare with the three names.", see="an entry for NEXT_BUFFER, which imports nothing"),
         Mistake("EXT4 missed", edit('("EXT1", "EXT2", "EXT4")', '("EXT1", "EXT2")'),
             cause="There are three opcodes for extensions, and one is missing.",
             cure="Handle EXT1, EXT2 and EXT4.", see="two entries where three are expected"),

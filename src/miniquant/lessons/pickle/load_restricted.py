@@ -18,7 +18,7 @@ BYSTANDER = f"{__package__}.bystander"  # a module that nothing has imported
 def load_restricted(data, allowed):
     """Load a pickle that imports nothing off the list.
 
-    data: bytes, allowed: a set of pairs (module, name), spelled as in the pickle   ->   the object
+    data: bytes, allowed: a set of pairs (module, name), letter by letter as in the pickle   ->   the object
 
     Raises pickle.UnpicklingError at the first import of a pair that is not allowed, before anything is imported for it.
     (The numbers of EXT1, EXT2 and EXT4 are not part of this exercise.)
@@ -97,6 +97,15 @@ def cases(random):
         (b"\x80\x04" + short_text("os.path") + short_text("join") + b"\x93.", {("path", "join"), ("os", "join")}),
         (b"cMath\nfactorial\n.", {("math", "factorial")}),
         (b"cmath\nfactorial\n.", {("mathf", "actorial")}),
+        (pickle.dumps({1, 2}, 2), {("__builtin__", "set")}),  # an old name of Python 2
+        (pickle.dumps({1, 2}, 2), {("builtins", "set")}),
+        (b"cbuiltins\nset\n.", {("__builtin__", "set")}),
+        (b"ccopy_reg\n_reconstructor\n.", {("copy_reg", "_reconstructor")}),
+        (b"ccopy_reg\n_reconstructor\n.", {("copyreg", "_reconstructor")}),
+        (b"cmath \nfactorial\n.", {("math", "factorial")}),
+        (b"cmath\n factorial\n.", {("math", "factorial")}),
+        (b"cmath\nfactorial\n.", {("m.th", "fact.*"), ("math*", "*")}),
+        (b"ccollections.abc\nSized\n.", {ordered}),
         (b"cos.path\njoin\n.", {("os.path", "join")}),
         (b"ccopyreg\n_reconstructor\n.", {("copyreg", "_reconstructor")}),
         (b"\x80\x04Vmath\nVfactori\\u0061l\n\x93.", {("math", "gcd")}),
@@ -121,6 +130,7 @@ def traits(data, allowed):
         "module and name, joined by a dot, read like a listed pair": any(f"{m}.{n}" in joined for m, n in off),
         "the pair is listed in other letters, large for small": any((m.lower(), n.lower()) in lower for m, n in off),
         "the pair is listed with a space or a point more": any((m, n) in {(a.strip(" ."), b.strip(" .")) for a, b in allowed} for m, n in off),
+        "the import has a space that the listed pair has not": any((m, n) not in allowed and (m.strip(), n.strip()) in allowed for m, n in off),
         "the pair is listed the other way round": any((n, m) in allowed for m, n in off),
         "module and name are listed, but not as a pair": any(m in modules and n in names for m, n in off),
         "the module is listed with another name": any(m in modules and n not in names for m, n in off),
@@ -133,7 +143,7 @@ def traits(data, allowed):
         "a name is the result of a call": b"operator" in data,
         "a name is written with escapes": b"\\u0061" in data,
         "something is called": "REDUCE" in ran or "INST" in ran,
-        "the module has an old name of Python 2": any(m == "__builtin__" for m, _ in pairs),
+        "the module has an old name of Python 2": any(m in ("__builtin__", "copy_reg") for m, _ in pairs),
         "the import is of a module that nothing has imported yet": any("bystander" in m for m, _ in pairs),
         **{f"{opcode} imports": True for opcode in opcodes},
         "something is imported": bool(found),
@@ -160,6 +170,11 @@ EXERCISE = Exercise(
             cause="The pickle runs first, and the list is asked afterwards. By then the import and the call have happened.",
             cure="Ask the list in `find_class`, which is called before the import.",
             see="the refusal comes too late: a function was called"),
+        Mistake("old names renamed before the list is asked",
+            edit("if (module, name) not in allowed", 'if (module.replace("__builtin__", "builtins"), name) not in allowed'),
+            cause="`__builtin__` was changed to `builtins` before you asked the list, and the list spells a name as the pickle does.",
+            cure="Compare the pair as it comes; `super().find_class` knows the old names.",
+            see="an UnpicklingError for `__builtin__`, `set`, which is listed"),
         Mistake("the list asked after the import",
             edit("if (module, name) not in allowed", "found = super().find_class(module, name)\n            if (module, name) not in allowed")
             .edit("return super().find_class(module, name)", "return found"),

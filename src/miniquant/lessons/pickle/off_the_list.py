@@ -55,7 +55,10 @@ def cases(random):
     ]
     several = {("builtins", name) for name in ("set", "len", "dict")} | {("operator", "len")}
     known = [(n, *pair) for n, pair in enumerate([*sorted(several), ("operator", "set")])]
-    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several)]
+    odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*")}  # no patterns: names like others
+    like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*")]
+    old = [(0, "__builtin__", "set"), (8, "builtins", "set")]
+    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, several)]
 
 
 def traits(found, allowed):
@@ -87,6 +90,8 @@ def traits(found, allowed):
         "several names of one module are listed": len(modules) < len(allowed),
         "the offsets are not in order": [row[0] for row in found] != sorted(row[0] for row in found),
         "nothing is found": not found,
+        "a listed pair has a star, a bracket or a space in it": any(set("* [") & set(m + n) for m, n in allowed),
+        "a module has an old name of Python 2": any(m == "__builtin__" for _, m, _ in found),
         "`allowed` is empty": not allowed,
     }
 

@@ -1,6 +1,7 @@
 """The machine that runs a pickle, for opcodes that make data and no others."""
 
 import pickle
+from itertools import pairwise
 
 from ...lab import Exercise, Mistake, edit, omit
 from .toys import MARK, PLAIN, above_the_mark, operations, run_by_python
@@ -104,7 +105,11 @@ def cases(random):
         pickle.dumps([1, 2], 4),
         *(b"J\x07\0\0\0.", b"\x8c\x01a.", b"]\x94.", b"\x89.", b").", b"G" + bytes(8) + b".", b"K\x07K\x050.", b"]r\x07\0\0\0."),
     ]
-    return [(operations(data),) for data in [*(pickle.dumps(value, 2) for value in made), *by_hand]]
+    refused = [b"I7\n.", b"\x8a\x01\x07.", b"C\x01a.", b"U\x01a.", b"S'a'\n.", b"Va\n.", b"F1.5\n.", b"\x8d\x01" + bytes(7) + b"a."]
+    refused += [b"\x8f.", b"K\x01K\x02K\x03\x87.", b"\x80\x04\x95\x03" + bytes(7) + b"K\x07.", b"K\x072\x86.", b"\x89.", b"\x88."]
+    refused += [b"(K\x01l.", b"(K\x01K\x02d.", b"(K\x01K\x02t.", b"K\x07(K\x051.", b"]q\x07j\x07\0\0\0\x86.", b"]q\x07g7\n\x86.", b"]p7\n."]
+    empty = [b"](e.", b"}(u.", b"]K\x01a(e.", b"}K\x01K\x02s(u."]  # nothing above the mark
+    return [(operations(data),) for data in [*(pickle.dumps(value, 2) for value in made), *by_hand, *refused, *empty]]
 
 
 def traits(operations):
@@ -118,6 +123,7 @@ def traits(operations):
         "one SETITEMS has a key twice": plain and _key_twice(operations),
         "a dict is filled by more than one SETITEM or SETITEMS": plain and names.count("EMPTY_DICT") == 1 < names.count("SETITEM") + names.count("SETITEMS"),
         "a list is filled by more than one APPEND or APPENDS": plain and names.count("EMPTY_LIST") == 1 < names.count("APPEND") + names.count("APPENDS"),
+        "nothing lies above the mark": plain and any(a == "MARK" and b in ("APPENDS", "SETITEMS") for a, b in pairwise(names)),
         "a mark lies above another mark": plain and any(sum(closed[: i + 1]) > 1 for i in range(len(names))),
         "more than one item is on the stack at STOP": operations[:2] == [("BININT1", 1), ("BININT1", 2)],
         "a number of the memo is used twice": len(set(numbers)) < len(numbers),

@@ -65,6 +65,8 @@ def cases(random):
         small.append([{f"w{n}": (n, [f"{n}"])}])
     refused = [small_pickle(value) for value in ([3, 5], {"a": 1, "b": 2}, [None], [300], ("a",), True)]
     refused += [b"J\x07\0\0\0.", b"\x8c\x01a.", b"]\x94.", b"\x89.", b").", b"G" + bytes(8) + b".", b"K\x07K\x050.", b"K\x07(K\x05."]
+    refused += [b"I7\n.", b"\x8a\x01\x07.", b"C\x01a.", b"U\x01a.", b"S'a'\n.", b"Va\n.", b"F1.5\n.", b"\x8d\x01" + bytes(7) + b"a."]
+    refused += [b"\x8f.", b"K\x01K\x02K\x03\x87.", b"\x80\x04\x95\x03" + bytes(7) + b"K\x07.", b"K\x072\x86.", b"\x89.", b"\x88."]
     by_hand = [b"\x80\x02]q\x00K\x07a.", b"cbuiltins\nprint\n.", b"cbuiltins\nlen\n]\x85R."]
     data = [*map(small_pickle, small), b"K\x01K\x02.", b"K\x01K\x02K\x03.", b"\x80\x04K\x07.", b"]K\x01a]K\x02aK\x03a.", b"}K\x01K\x02sK\x01K\x03s.", b"}K\x05K\x02sK\x04K\x03s.", b"]K\x01aK\x02aK\x03a.", b"]X\x01\0\0\0ba]aX\x01\0\0\0aa.", *refused, *by_hand]
     return [(operations(one),) for one in data]

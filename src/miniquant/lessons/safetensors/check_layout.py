@@ -1,8 +1,8 @@
 """Whether the tensors fill the data."""
 
+import functools
 import math
-
-import numpy as np
+import operator
 
 from ...lab import Exercise, Mistake, edit, omit
 from .observed import names_in_order
@@ -19,7 +19,7 @@ def check_layout(entries, n_bytes):
 
     Raises ValueError for a hole, an overlap, bytes after the last tensor, an offset below 0 or beyond the data, a
     tensor of 0 bytes in the middle of another, and a shape whose size is not end - begin. ITEM[dtype] is the bytes of
-    an element.
+    an element. A shape may be of any size: the product of its dims may be above 2**64.
     """
     names = sorted(entries, key=lambda name: entries[name]["data_offsets"])
     at = 0
@@ -41,7 +41,7 @@ def oracle(entries, n_bytes):
     starts, empty = ([[] for _ in range(n_bytes + 1)] for _ in range(2))
     for name, entry in entries.items():
         begin, end = entry["data_offsets"]
-        wanted = ITEM[entry["dtype"]] * int(np.prod(entry["shape"], dtype=np.int64))
+        wanted = functools.reduce(operator.mul, entry["shape"], ITEM[entry["dtype"]])
         if not 0 <= begin <= end <= n_bytes or end - begin != wanted:
             raise ValueError(name)
         for place in range(begin, end):
@@ -107,6 +107,9 @@ def cases(random):
         ({"none": f32(0, 4, 0)}, 4),
         ({"a": f32(0, 0, 2**30)}, 0),
         ({"a": {"dtype": "U8", "shape": [2**16, 2**16], "data_offsets": [0, 0]}}, 0),  # 0 in 32 bits
+        ({"a": {"dtype": "U8", "shape": [2**33, 2**31], "data_offsets": [0, 0]}}, 0),  # 0 in 64 bits
+        ({"a": {"dtype": "F32", "shape": [2**31, 2**31], "data_offsets": [0, 0]}}, 0),
+        ({"a": {"dtype": "U8", "shape": [2**62 + 1, 4], "data_offsets": [0, 4]}}, 4),
         ({"a": f32(0, 4), "b": f32(4, 0, 1)}, 0),
         ({"a": f32(0, 4), "none": f32(8, 8)}, 8),
         ({"a": other("U8", 1, 0, 1), "b": f32(4, 8)}, 8),
@@ -150,6 +153,7 @@ def traits(entries, n_bytes):
         "a shape has more than one dim": any(len(entry["shape"]) > 1 for entry in entries.values()),
         "a shape is empty": any(entry["shape"] == [] for entry in entries.values()),
         "there is more than one tensor": len(entries) > 1,
+        "the product of a shape is 2**63 or more": any(math.prod(entry["shape"]) >= 2**62 for entry in entries.values()),
         "there is exactly one tensor": len(entries) == 1,
         "there is a tensor": bool(entries),
     }
@@ -228,8 +232,11 @@ EXERCISE = Exercise(
         Mistake("in reverse", edit("return names", "return names[::-1]"),
             cause="The names are in the reverse order of the data.",
             cure="Return them as you sorted them.", see="['b', 'a'] where ['a', 'b'] is expected"),
-        Mistake("sizes in 32 bits", edit('math.prod(entries[name]["shape"])', 'int(np.prod(entries[name]["shape"], dtype=np.int32))'),
+        Mistake("sizes in 32 bits", edit('math.prod(entries[name]["shape"])', '(math.prod(entries[name]["shape"]) % 2**32)'),
             cause='Sizes of 2**32 and more wrap around, as in a type of 32 bits: a shape of 65536 times 65536 counts as 0 elements.',
             cure="Use `math.prod`: Python's integers have no end.", see='a list of names for a huge shape on 0 bytes'),
+        Mistake("sizes in 64 bits", edit('math.prod(entries[name]["shape"])', '(math.prod(entries[name]["shape"]) % 2**64)'),
+            cause="Sizes of 2**64 and more wrap around, as in numpy's integers: a shape of 2**33 times 2**31 counts as 0 elements.",
+            cure="Use `math.prod`: Python's integers have no end.", see="a list of names for a shape whose product is 2**64"),
     ),
 )

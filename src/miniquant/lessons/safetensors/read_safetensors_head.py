@@ -15,6 +15,7 @@ def read_safetensors_head(data):
 
     Raises ValueError if the file has fewer than 8 bytes or is too short for its header, if the header's first byte is
     not {, if the header is not UTF-8 or not JSON, and if any object in it, also an inner one, has a duplicate key.
+    There is no other limit; a header may be very long.
     (NaN and Infinity are no JSON, but json.loads reads them; you may accept or refuse them.)
     """
 
@@ -77,6 +78,8 @@ def cases(random):
         _file(json.dumps(drawn)),
         _file('{"a":1,"A":2," a":3}'),
         _file('{"é":1,"e\u0301":2}'),
+        _file('{"line\u2028one":"x\u2028y\x85z\xa0"}'),  # ends of lines in Unicode, and not in JSON
+        _file(json.dumps({"w" * 70_000: 1}), b"data"),
         b"",
         b"\x02\0\0\0\0\0\0",
         b"\x02\0\0\0\0\0\0\0",
@@ -94,6 +97,11 @@ def cases(random):
         _file('{"a":'),
         _file('{"a":1}{"b":2}'),
         _file('{"a":1,}'),
+        _file('{"a":1}\x0c'),  # white space in Python, and not in JSON
+        _file('{"a":1}\xa0'),
+        _file('{"a":1}//x'),
+        _file("{'a':1}"),
+        _file('{"a":"x\ny"}'),
         _file('{"a":1,"a":2}'),
         _file('{"a":1,"a":1}'),
         _file('{"a":1,"\\u0061":2}'),
@@ -144,6 +152,9 @@ def traits(data):
         "the header begins with something else than a brace": whole and length > 0 and raw[:1] != b"{",
         "the header begins with a space": whole and raw[:1] == b" ",
         "the header is no JSON": valid and doubled is None,
+        "the header ends in white space that JSON does not have": valid and raw.endswith((b"\x0c", b"\xa0")),
+        "a text of the header has a newline in it": valid and b"x\ny" in raw,
+        "the header has 65,536 bytes or more": valid and length > 65535,
         "something follows the JSON": valid and (raw.endswith(b"\0") or b"}{" in raw),
         "the outer object has a key twice": bool(doubled) and bool(doubled[-1]),
         "an inner object has a key twice, and the outer one has none": bool(doubled) and any(doubled) and not doubled[-1],

@@ -10,7 +10,7 @@ from ..shared.by_hand import by_digits
 def safetensors_head(text):
     """Length and header.
 
-    text: str, the JSON, which is not to be changed
+    text: str, the JSON, which is not to be changed, its white space neither
     ->   bytes: the length as a little-endian u64, then the JSON in UTF-8, then spaces until JSON and spaces together are
          a multiple of 8 bytes; as few as possible, none if it is one already. The length counts JSON and spaces.
     """
@@ -35,10 +35,11 @@ def fields(text):
 
 def cases(random):
     """Texts that need padding and one that does not, letters beyond ASCII, spaces in the JSON, then random names."""
+    long = json.dumps({"w" * 70_000: 1})
     drawn = [json.dumps({"".join(map(chr, random.integers(97, 123, n))): n}) for n in (3, 9, 70, 300)]
     sizes = ('{"é":1}', '{"é":12}', '{"a":123}', '{"\\u00e9":1e2}', '{"abcdef":1234}', '{"ü":"abcdefgh"}')
-    spaced = ('{"a":1}  ', '{"A":\t1}\r\n', '{ "a": 1 } ', '{\n"a":1}\n\n')
-    return [(text,) for text in ('{"a":1}', '{"ab":1}', "{}", '{"é":"ü","ö":"ß"}', '{"日本":1}', '{"e\u0301🥐":1}', *sizes, *spaced, *drawn)]
+    spaced = (' {"a":1}', '{"a":1}  ', '{"A":\t1}\r\n', '{ "a": 1 } ', '{\n"a":1}\n\n')
+    return [(text,) for text in ('{"a":1}', '{"ab":1}', "{}", '{"é":"ü","ö":"ß"}', '{"日本":1}', '{"e\u0301🥐":1}', *sizes, *spaced, *drawn, long)]
 
 
 def traits(text):
@@ -52,6 +53,8 @@ def traits(text):
         "the JSON ends in white space": text != text.rstrip(),
         "the JSON has white space in it": len(text.split()) > 1,
         "the JSON has an escape in it": "\\" in text,
+        "the JSON has 65,536 bytes or more": size > 65535,
+        "the JSON begins with white space": text != text.lstrip(),
         "the JSON has 256 bytes or more": size > 255,
         "JSON and spaces are no multiple of 16 bytes": (size + -size % 8) % 16 > 0,
         "JSON and spaces are a multiple of 16 bytes": (size + -size % 8) % 16 == 0,

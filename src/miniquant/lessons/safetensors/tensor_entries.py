@@ -14,7 +14,7 @@ def tensor_entries(tensors):
     tensors: {name: (dtype, shape)}, such as {"a": ("F32", (2, 3))}; ITEM[dtype] is the bytes of an element
     ->   {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, the names in the same order; shape and
          offsets are lists. The first tensor begins at 0, each other one where the one before it ends; end - begin is its
-         size in bytes.
+         size in bytes, exact for every size.
     """
     entries, at = {}, 0
     for name, (dtype, shape) in tensors.items():
@@ -52,6 +52,7 @@ def cases(random):
         {f"of {dtype}": (dtype, (3, 1, 2)) for dtype in ITEM},
         {"four dims": ("F16", (4, 3, 2, 5)), "w": ("I8", (1,))},
         {"huge": ("F32", (70000, 70000)), "after it": ("I8", (3,))},
+        {"odd": ("U8", (2**31 + 1, 2**31 + 1)), "beyond 64 bits": ("I64", (2**33, 2**31)), "after them": ("I8", (3,))},
     ]
     for _ in range(3):
         dtypes = random.choice(["F32", "F16", "I64", "U8"], 4).tolist()
@@ -86,6 +87,7 @@ def traits(tensors):
         "an element has 8 bytes": any(ITEM[dtype] == 8 for dtype in dtypes),
         "an element has fewer than 4 bytes": any(ITEM[dtype] < 4 for dtype in dtypes),
         "the names are not in the order of the alphabet": list(tensors) != sorted(tensors),
+        "a tensor has more than 2**63 bytes": any(ITEM[d] * math.prod(s) >= 2**63 for d, s in tensors.values()),
         "a tensor has more than 2**31 bytes": any(ITEM[d] * math.prod(s) >= 2**31 for d, s in tensors.values()),
     }
 

@@ -12,11 +12,11 @@ from .toys import HOURS, JARS, START, days
 def gradient_descent(weight, bias, hours, jars, learning_rate, steps):
     """Train the neuron: move its weight and its bias against the slopes of the mean squared error.
 
-    weight, bias: where to begin; hours, jars: (n,) float64; learning_rate: a float; steps: an integer, 0 or more
+    weight, bias: where to begin; hours, jars: (n,) float64; learning_rate: a float, 0 or more; steps: an integer, 0 or more
     ->   (weight, bias) after so many steps, a tuple of two floats
 
     In one step, compute both slopes with ``gradients`` at the same weight and bias. Then subtract from each of the
-    two numbers its slope times the learning rate.
+    two numbers its slope times the learning rate. Do not round: a difference of up to 1e-9 is allowed.
     """
     for _ in range(steps):
         by_weight, by_bias = gradients(weight, bias, hours, jars)
@@ -48,6 +48,9 @@ def cases(random):
         (*START, HOURS, JARS, 0.01, 1500),
         (*START, HOURS, JARS, 0.05, 300),  # near the goal, where the slopes are small
         (2.0, 1e-5, HOURS, JARS, 0.05, 4),  # nearer
+        (2.0, 1e-7, HOURS, JARS, 0.05, 4),
+        (*START, HOURS, JARS, 0.0, 3),
+        (0.0, 0.0, HOURS, JARS, 0.01, 2),
         (1.0, 0.0, np.array([300.0]), np.array([5.0]), 1e-6, 2),  # where they are large
     ]
     drawn = random.normal(0, 2, (2, 2)).tolist()
@@ -60,12 +63,14 @@ def quantities(weight, bias, hours, jars, learning_rate, steps):
         "there is more than one day": len(hours) > 1,
         "there is more than one step": steps > 1,
         "there is a step": steps > 0,
+        "`learning_rate` is 0": learning_rate == 0,
+        "`weight` is 0": weight == 0,
     }
 
 
 EXERCISE = Exercise(
     goal="Train the neuron: take a number of steps down the slope, and return the weight and the bias.",
-    reference=gradient_descent, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-6, quantities=quantities,
+    reference=gradient_descent, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9, quantities=quantities,
     hints=(
         "The slopes change with every step. Compute both, and only then move the weight and the bias.",
         "A `for` loop over `range(steps)`; in it, one call of `gradients`, whose tuple you take apart into two names.",

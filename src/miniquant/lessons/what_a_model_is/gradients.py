@@ -13,6 +13,8 @@ def gradients(weight, bias, hours, jars):
 
     weight, bias: floats; hours, jars: (n,) float64, n at least 1
     ->   (slope in the weight, slope in the bias), a tuple of two floats
+
+    Compute in float64 and do not round: a difference of up to 1e-9 is allowed.
     """
     error = weight * hours + bias - jars
     return float(np.mean(2 * error * hours)), float(np.mean(2 * error))
@@ -57,7 +59,7 @@ def quantities(weight, bias, hours, jars):
 
 EXERCISE = Exercise(
     goal="Compute the slope of the mean squared error in the weight, and its slope in the bias.",
-    reference=gradients, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-6, quantities=quantities,
+    reference=gradients, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-9, quantities=quantities,
     hints=(
         "Compute the error of every day first. Each slope is a mean over the days of two times the error times something.",
         "The something is what the weight is multiplied by, or what the bias is multiplied by. Take the means with `np.mean`.",

@@ -16,7 +16,8 @@ def kept_bytes(tensors):
     tensors: {name: torch tensor}   ->   an integer: the sizes of their storages in bytes, added up; 0 for no tensors
 
     A storage that several tensors view is counted once. A storage is counted whole, even if a tensor views only a
-    part of it, or more than it has (`expand`). Nothing else is counted: no gradients, no Python objects.
+    part of it, or more than it has (`expand`). Nothing else is counted: not the gradient of a parameter (its `grad`),
+    no Python objects. Tensors may have any dtype.
     """
     storages = {}
     for tensor in tensors.values():
@@ -44,7 +45,10 @@ class Views(dict):
 def _copied(tensor, memo):
     """A copy of a tensor; a view becomes a view of a copy of its base."""
     if not tensor._is_view():
-        return copy.deepcopy(tensor, memo)
+        whole = copy.deepcopy(tensor, memo)
+        if tensor.is_leaf and tensor.grad is not None:
+            whole.grad = copy.deepcopy(tensor.grad, memo)  # which a copy of a parameter leaves behind
+        return whole
     whole = copy.deepcopy(tensor._base, memo).detach().view(tensor.dtype)
     return whole.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
 
@@ -56,6 +60,8 @@ def cases(random):
         return torch.from_numpy(random.normal(size=shape).astype(np.float32))
 
     w, big, twins, rest = drawn(4, 2), drawn(8, 4), torch.ones(3), drawn(6, 6)
+    learned = torch.nn.Parameter(drawn(3, 2))
+    learned.grad = torch.ones(3, 2)
     made = [
         {"w": torch.zeros(2, 3)},
         {"emb": w, "head": w},
@@ -70,6 +76,8 @@ def cases(random):
         {"numbers": rest, "their bits": rest.view(torch.int32)},
         {"wide": torch.ones(1).expand(1000)},
         {"v": rest[4:], "b": drawn(6), "k": rest[2:4], "again": rest[4:]},
+        {"learned": learned, "b": drawn(2)},
+        {"long": torch.zeros(3, dtype=torch.float64), "brain": torch.zeros(5, dtype=torch.bfloat16), "mask": torch.ones(7, dtype=torch.bool)},
         {"half": twins.half(), "also half": twins.half(), "parameter": torch.nn.Parameter(w)},
         {},
     ]
@@ -96,6 +104,7 @@ def quantities(tensors):
         "a tensor is larger than its storage": any(v > s.nbytes() for v, s in zip(views, storages)),
         "a tensor does not begin where its storage begins": any(t.storage_offset() for t in tensors.values()),
         "a tensor is not contiguous": any(not t.is_contiguous() for t in tensors.values()),
+        "a parameter has a gradient": any(t.is_leaf and t.grad is not None for t in tensors.values()),
         "a tensor is not float32": any(t.dtype != torch.float32 for t in tensors.values()),
         "there is more than one tensor": len(tensors) > 1,
     }
@@ -165,6 +174,17 @@ EXERCISE = Exercise(
             """),
             cause="A storage counts again if a tensor of another storage comes between.",
             cure='Remember all addresses, in a set or as keys of a dict.', see='right where views follow each other, wrong where another tensor is between them'),
+        Mistake("gradients counted", body("""
+                storages = {}
+                for tensor in tensors.values():
+                    for part in (tensor, tensor.grad):
+                        if part is not None:
+                            storage = part.untyped_storage()
+                            storages[storage.data_ptr()] = storage.nbytes()
+                return sum(storages.values())
+            """),
+            cause="The gradient of a parameter is counted, too, and nothing but the storages of the tensors themselves counts.",
+            cure="Leave out `grad`.", see="a number that is too large for a parameter that has a gradient"),
         Mistake("how many storages", body("""
                 return len({tensor.untyped_storage().data_ptr() for tensor in tensors.values()})
             """),

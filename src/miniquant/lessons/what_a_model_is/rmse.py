@@ -12,6 +12,8 @@ def rmse(predicted, actual):
     """The root mean squared error: the square root of the mean of the squared errors.
 
     predicted, actual: (n,) float64, n at least 1   ->   a float, in the unit of the data
+
+    Compute in float64 and do not round: a difference of up to 1e-9 is allowed.
     """
     return float(np.sqrt(np.mean((predicted - actual) ** 2)))
 
