@@ -97,3 +97,13 @@ def test_few_wrong_numbers_without_a_pattern_come_with_their_inputs():
     wrong.__name__ = "room"
     text = repr(evaluate(made(room, cases), wrong, search=False))
     assert "on 3 of 10 cases; the wrong inputs are `(size, width)` = (3, 5), (6, 8), (9, 4)." in text
+
+
+def test_wrong_cases_of_more_than_one_row_are_said():
+    def q8_dot(blocks, x):
+        d = blocks[:, :2].copy().view("<f2").astype(np.float32)[:, 0]
+        q = blocks[:, 2:].astype(np.int8).astype(np.float32)
+        return float((d * (q * x.reshape(32, len(blocks)).T).sum(axis=1)).sum())
+
+    text = repr(evaluate(find("q8_dot"), q8_dot, search=False))
+    assert "exactly those where `blocks` has more than one row are wrong." in text

@@ -297,6 +297,9 @@ def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
     yield f"where {name} has values", value.size > 0
     yield f"where {name} has one value", value.size == 1
     yield f"where {name} has more than one value", value.size > 1
+    if value.ndim == 2:
+        yield f"where {name} has more than one row", len(value) > 1
+        yield f"where {name} has one row", len(value) == 1
     yield f"where {name} is {value.dtype}", True
     if value.dtype.kind not in "iuf" or not value.size:
         return
