@@ -6,6 +6,8 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from ...lab.spec import Finding
 
 
@@ -66,6 +68,16 @@ def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
         return result
 
     return observe
+
+
+def quiet_values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+    """The same, where a right function may meet inf - inf, of which numpy would warn.
+
+    >>> quiet_values(np.subtract, (np.inf, np.inf))
+    nan
+    """
+    with np.errstate(invalid="ignore"):
+        return values(function, case)
 
 
 def _as_number(value: Any) -> Any:

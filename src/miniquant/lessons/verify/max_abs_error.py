@@ -95,7 +95,7 @@ def quantities(expected, found):
 EXERCISE = Exercise(
     goal="Return the largest absolute difference between two arrays, as one float that is NaN if any difference is.",
     reference=max_abs_error, oracle=oracle, cases=cases, minutes=5, difficulty="warm-up",
-    observe=observed.values, quantities=quantities,
+    observe=observed.quiet_values, quantities=quantities,
     hints=(
         "Compare element by element first, and reduce to one number last; a difference counts whatever its sign.",
         "`np.asarray(x, np.float64)` turns any array or tensor into float64; `.max(initial=0)` also knows what to say of an empty array.",
