@@ -135,7 +135,7 @@ def of_good_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]
     name = _name(error)
     if isinstance(error, TooSlow):
         cure = "Look for a `while` whose condition stays true."
-        return Seen("no end", "one call did not end", cure, plain=True), alike[:1]
+        return Seen("no end", "one call had no result when its time was over", cure, plain=True), alike[:1]
     if isinstance(error, Finding):
         return _of_findings([call for call in calls if isinstance(call.outcome.error, Finding)])
     if isinstance(calls[0].expected.result, bool):
@@ -200,7 +200,8 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
     if isinstance(error, Finding):
         return Seen(error.what, f"{error.what}; {asked} is asked for"), alike
     if isinstance(error, TooSlow):
-        text, cure = "one call with bad input did not end", "Look for a `while` whose condition stays true."
+        text = "one call with bad input had no result when its time was over"
+        cure = "Look for a `while` whose condition stays true."
         return Seen("no end", text, cure, plain=True), alike[:1]
     changed = next((call.outcome.change for call in alike if call.outcome.change), None)
     if changed and isinstance(error, asked_errors(facts.spec, wanted)):
