@@ -100,6 +100,15 @@ def test_no_letter_of_a_figure_is_smaller_than_eleven_pixels_on_a_phone(drawing)
     assert sizes and min(sizes) * shown / width >= 10.98
 
 
+def test_two_figures_of_a_page_share_no_name_although_their_parts_are_alike(drawing):
+    one = drawing.read_text("utf-8")
+    made = [fit.inline(text, "bars") for text in (one, one.replace("Two rates", "Three"))]
+    names = [set(re.findall(r'id="(\w+)"', html)) for html in made]
+    assert names[0] and not names[0] & names[1]
+    for html, known in zip(made, names):
+        assert set(re.findall(r"(?:href=\"|url\()#(\w+)", html)) <= known
+
+
 def test_other_images_and_drawings_stay_links(drawing):
     for link in ('<img alt="a" src="../_images/a.png" />', '<img alt="a" src="../_images/gone.svg" />'):
         assert fit.fitted(link, {"abc.svg": str(drawing)}) == link
