@@ -213,6 +213,7 @@ def make(site: Path) -> Path:
     for path in beside:
         (target / "assets" / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "src" / "miniquant" / "assets" / path, target / "assets" / path)
+    shutil.copy(PINS, target / "files.json")  # what it is made of, with versions and licences
     (target / "labs").mkdir()
     known = list(labs(site))
     for page, notebook in known:
