@@ -196,6 +196,7 @@ class Lab {
 
   async runOne(cell, quiet, replay = false) {
     const source = cell.editor.text;
+    const edited = this.cells.filter((other) => other.editor.text !== other.given).map((other) => other.id);
     this.running = { cell, outputs: [], cleared: false, replay };
     cell.place.classList.add("running");
     cell.note.textContent = "running";
@@ -203,7 +204,7 @@ class Lab {
     const begun = performance.now();
     let done;
     try {
-      done = await this.python.within(source.includes("check(") ? CHECK_SECONDS : CELL_SECONDS, "run", { id: cell.id, source, quiet });
+      done = await this.python.within(source.includes("check(") ? CHECK_SECONDS : CELL_SECONDS, "run", { id: cell.id, source, quiet, edited });
     } catch (error) {
       return await this.stopped(cell, error);
     } finally {
@@ -247,7 +248,7 @@ class Lab {
   leftOut(cell, { needs, title }) {
     const note = document.createElement("p");
     note.className = "mq-live-note";
-    note.textContent = `This cell needs ${title}, which does not run in a page. ${cell.stored ? "Below is the output that is stored in the lab." : ""}`;
+    note.textContent = `This cell needs ${title}, which is not to be had in a page. ${cell.stored ? "Below is the output that is stored in the lab." : ""}`;
     note.dataset.needs = needs;
     cell.fresh.append(note);
     if (cell.stored) {

@@ -16,10 +16,11 @@ import numpy as np
 
 NOT_HERE = {  # libraries that have no build for a browser, or need a computer
     "torch", "safetensors", "transformers", "tokenizers", "sentencepiece", "numba", "xllamacpp", "gguf",
-    "tqdm", "rich", "resource", "fcntl",
+    "tqdm", "rich", "process", "resource", "fcntl",
 }  # fmt: skip
 TITLES = {
     "torch": "PyTorch",
+    "time": "more than the time of a cell in the page",
     "xllamacpp": "llama.cpp on your computer",
     "gguf": "the official package gguf",
     "process": "a second process on your computer",

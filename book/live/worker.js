@@ -69,9 +69,9 @@ async function boot({ manifest, files }) {
 
 const does = {
   boot,
-  async run({ id, source, quiet }) {
+  async run({ id, source, quiet, edited }) {
     if (quiet && python.pyimport("shell").only_shows(source)) return { state: "skipped", needs: "", files: [] };
-    const done = JSON.parse(await shell.run(id, source));
+    const done = JSON.parse(await shell.run(id, source, JSON.stringify(edited)));
     const record = "/lab/.miniquant-progress.json";
     done.record = python.FS.analyzePath(record).exists ? python.FS.readFile(record, { encoding: "utf8" }) : "";
     return done;
