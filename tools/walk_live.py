@@ -25,7 +25,6 @@ from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import write_minigpt
 
 ROOT = Path(__file__).resolve().parents[1]
-FIRST, LATER = 15.0, 1.0  # seconds to a check: the first one from the press of the button
 MINUTE = 60_000
 PROMPT = "An exception is raised when"
 WRONG = """@exercise("magic_bytes")
