@@ -153,7 +153,7 @@ def traits(entries, n_bytes):
         "a shape has more than one dim": any(len(entry["shape"]) > 1 for entry in entries.values()),
         "a shape is empty": any(entry["shape"] == [] for entry in entries.values()),
         "there is more than one tensor": len(entries) > 1,
-        "the product of a shape is 2**63 or more": any(math.prod(entry["shape"]) >= 2**62 for entry in entries.values()),
+        "a tensor needs 2**63 bytes or more": any(size >= 2**63 for size in sizes.values()),
         "there is exactly one tensor": len(entries) == 1,
         "there is a tensor": bool(entries),
     }
