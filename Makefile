@@ -15,7 +15,7 @@ help:
 	@echo "make live        the site, with Python, an editor and llama.cpp in its pages: try a lab with nothing installed"
 	@echo "make quick       the tests of formats, quantization and the engine of the labs, for everyday work"
 	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
-	@echo "make lab         open JupyterLab on notebooks/"
+	@echo "make lab         open JupyterLab on notebooks/; make lab LAB=06 opens that lab"
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
 	@echo "make bench       measure the codecs and files, draw the plot of the book"
 	@echo "make fuzz        damage files and read them, guided by coverage, for SECONDS=60"
@@ -77,7 +77,7 @@ lowest: .venv/.installed
 	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
 
 lab: .venv/.installed
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(filter 0,$(shell id -u)),--allow-root)
+	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(LAB),$(wildcard notebooks/$(LAB)-*.ipynb)) $(if $(filter 0,$(shell id -u)),--allow-root)
 
 notebooks: .venv/.installed
 	$(BIN)/python tools/notebooks.py

@@ -101,7 +101,7 @@ def opened(browser: Browser, problems: list[str], size: dict[str, int], scheme: 
 def visit(page: Page, url: str) -> None:
     """Open a page and wait until its scripts have done their work, formulas included."""
     page.goto(url, wait_until="load")
-    page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
+    page.evaluate("() => window.showFormulas?.()?.then(() => null)")
 
 
 def phone_button(page: Page) -> str:

@@ -5,7 +5,8 @@ It fails if
   * a link or an anchor inside the site leads nowhere;
   * a figure is shown as text; an image has no alternative text, or a file's hash in its place; a drawing has no name;
   * a page has no title, no heading, or an id that stands twice;
-  * the search index is missing.
+  * the search index is missing;
+  * a page breaks one of the rules of ``site_rules``: description, unique title, weight, the bar of a lab, and others.
 
     python tools/check_site.py [_build/html]
 """
@@ -20,6 +21,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from site_rules import common_problems, newcomer_problems
 
 LOADS = {  # element -> the attributes that make a browser fetch something
     "script": ("src",),
@@ -54,6 +57,15 @@ class Page:
     links: list[str] = field(default_factory=list)
     loads: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    heading: str = ""
+    metas: list[str] = field(default_factory=list)
+    named_links: list[tuple[str, str]] = field(default_factory=list)
+    next: list[str] = field(default_factory=list)
+    copied: list[str] = field(default_factory=list)
+    formulas: int = 0
+    formulas_from: list[str] = field(default_factory=list)
+    font_icons: int = 0
+    mute_toggles: int = 0
 
 
 class Reader(HTMLParser):
@@ -63,6 +75,7 @@ class Reader(HTMLParser):
         super().__init__(convert_charrefs=True)
         self.page = Page()
         self.inside: list[str] = []
+        self.link = ""  # where the link leads whose text comes next
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """Note what the element loads, where it leads, and what it is called."""
@@ -85,12 +98,28 @@ class Reader(HTMLParser):
             page.links.append(values.get("content", "").partition("url=")[2])
         if tag == "img":
             self._image(values)
+        self._newcomer(tag, values)
         if (
             tag == "svg"
             and values.get("role") == "img"
             and not (values.get("aria-label") or "aria-labelledby" in values)
         ):
             page.problems.append("a drawing (svg) has no aria-label and no aria-labelledby")
+
+    def _newcomer(self, tag: str, values: dict[str, str]) -> None:
+        page, classes = self.page, values.get("class", "").split()
+        if tag == "meta":
+            page.metas.append(values.get("name") or values.get("property", ""))
+        if tag == "a":
+            self.link = values.get("href", "")
+            page.next += [self.link] if "right-next" in classes else []
+        page.formulas += "math" in classes
+        page.font_icons += any(name.startswith("fa-") for name in classes)
+        source = values.get("data-src", "") or (values.get("src", "") if tag == "script" else "")
+        page.formulas_from += [source] if "mathjax" in source.lower() else []
+        page.mute_toggles += tag == "button" and "sidebar-toggle" in classes and "aria-expanded" not in values
+        if tag == "button" and "mq-copy" in classes:
+            page.copied.append(values.get("aria-label", "").removeprefix("Copy "))
 
     def _image(self, values: dict[str, str]) -> None:
         source = values.get("src", "?")[:80]
@@ -113,6 +142,10 @@ class Reader(HTMLParser):
         """Text counts in a title and in style sheets."""
         if self.inside and self.inside[-1] == "title" and "svg" not in self.inside:
             self.page.title += data
+        if "h1" in self.inside:
+            self.page.heading += data
+        if "a" in self.inside and data.strip():
+            self.page.named_links.append((self.link, data.strip()))
         if self.inside and self.inside[-1] == "style":
             self.page.loads += _css_urls(data)
         if data.startswith("<Figure size "):
@@ -144,6 +177,7 @@ def page_problems(site: Path, name: str, pages: dict[str, Page]) -> list[str]:
             problems.append("the page has no title")
         if not page.headings:
             problems.append("the page has no first heading")
+    problems += newcomer_problems(site, name, page)
     problems += [f"the id {i!r} stands {n} times" for i, n in Counter(page.ids).items() if n > 1]
     problems += [problem for url in page.loads if (problem := _load_problem(site, (site / name).parent, url))]
     problems += [problem for url in page.links if (problem := _link_problem(site, name, url, pages))]
@@ -202,6 +236,7 @@ def site_problems(site: Path) -> list[str]:
     problems = [] if pages else ["there is no page; build the book first"]
     for name in pages:
         problems += [f"{name}: {problem}" for problem in dict.fromkeys(page_problems(site, name, pages))]
+    problems += common_problems(site, pages)
     problems += style_problems(site)
     index = site / "searchindex.js"
     if not index.exists() or index.stat().st_size < 100:

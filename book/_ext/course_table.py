@@ -1,4 +1,6 @@
-"""Two directives: ``{course}``, the table of the labs or of one part, and ``{taught}``, what was taught where."""
+"""Three directives: ``{course}``, the table of the labs or of one part; ``{solved}``, the list of the solved labs; and
+``{taught}``, what was taught where.
+"""
 
 from __future__ import annotations
 
@@ -33,6 +35,16 @@ class CourseTable(SphinxDirective):
         return _parsed(self, rows(all_labs(parts), "../notebooks"))
 
 
+class Solved(SphinxDirective):
+    """``{solved}`` lists the solved labs."""
+
+    def run(self) -> list[nodes.Node]:
+        """Called by Sphinx."""
+        self.env.note_dependency(str(ROOT / SOURCE))
+        labs = all_labs(read_course(ROOT))
+        return _parsed(self, [f"- [{lab.number} {lab.title}](../solutions/{lab.file})" for lab in labs])
+
+
 class Taught(SphinxDirective):
     """``{taught}`` lists for each exercise the API of its solution and the cell that introduced it."""
 
@@ -62,5 +74,6 @@ def _parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Called by Sphinx."""
     app.add_directive("course", CourseTable)
+    app.add_directive("solved", Solved)
     app.add_directive("taught", Taught)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

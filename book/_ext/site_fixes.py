@@ -22,7 +22,7 @@ SHOWN = (  # what pages import, include or read: when one of these changes, ever
     "benchmarks/*.json",
     "experiments/**/*.json",
 )
-UNDOCUMENTED = re.compile(r"\.(_|lab\.|plots_)")  # of miniquant's modules: what no program imports by that name
+UNDOCUMENTED = re.compile(r"\.(_|lab\.|lessons\b|plots_)")  # of miniquant's modules: what no program imports
 SHAPES = re.compile(r"[a-z_]+(, [a-z_]+)*: ")  # "w, w_hat: (out, in)"
 
 
@@ -67,14 +67,26 @@ def _text_of(asset: object) -> str:
 
 
 def add_modules(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put every public module that ``api.md`` does not mention at its end, so that none can be forgotten."""
-    if page != "book/api":
+    """Put every public module that the reference does not mention at the end of its page, so that none is forgotten."""
+    if not page.startswith("book/api/"):
         return
+    said = "".join(path.read_text("utf-8") for path in (ROOT / "book" / "api").glob("*.md"))
     for path in sorted((ROOT / "src" / "miniquant").rglob("*.py")):
         parts = path.relative_to(ROOT / "src").with_suffix("").parts
         name = ".".join(parts)
-        if not UNDOCUMENTED.search(name) and f"automodule:: {name}\n" not in source[0]:
-            source[0] += f"\n### `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
+        mentioned = f"automodule:: {name}\n" in said or UNDOCUMENTED.search(name)
+        if not mentioned and reference_page(name) == page.rpartition("/")[2]:
+            source[0] += f"\n## `{name}`\n\n```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n```\n"
+
+
+def reference_page(module: str) -> str:
+    """The page of ``book/api`` that shows a module: its package's, or that of its format; ``core`` for all others."""
+    pages = {path.stem for path in (ROOT / "book" / "api").glob("*.md")}
+    _, package, *inner = module.split(".")
+    if package == "formats" and inner and inner[0] in pages:
+        return inner[0]
+    name = {"quark": "models", "plots": "inspect"}.get(package, package)
+    return name if name in pages else "core"
 
 
 def keep_lines(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:

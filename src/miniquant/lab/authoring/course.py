@@ -9,21 +9,25 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import MiniquantError
 from ..catalogue import course, exercises
 from .reading import Time, time_of
 
 SOURCE = "book/course.toml"
+_TORCH = re.compile(r"^\s*(import|from) (torch|miniquant\.(models|evaluate|calibrate|quark))\b", re.M)
 BEGIN, END = "<!-- the labs: written by tools/course.py -->", "<!-- end of the labs -->"
 
 
 @dataclass(frozen=True)
 class Lab:
-    """One line of the table. ``file`` is the name of its notebook, without the folder."""
+    """One line of the table. ``file`` is the name of its notebook, without the folder; ``after`` are the numbers of the
+    labs that it builds on; ``torch`` says whether it needs PyTorch.
+    """
 
     number: str
     subject: str
@@ -32,16 +36,45 @@ class Lab:
     build: str
     leave: str
     time: Time
+    after: tuple[str, ...]
+    torch: bool
+
+    @property
+    def needs(self) -> str:
+        """What a student needs, in words: ``labs 07 and 15, PyTorch``."""
+        labs = f"lab{'s' * (len(self.after) > 1)} {_joined(self.after)}, " if self.after else ""
+        return labs + ("PyTorch" if self.torch else "numpy alone")
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the course: its name (``III``), its title, its page (empty if it has none) and its labs."""
+    """A part of the course: its name (``III``), its title, its page (empty if it has none), what a student leaves it
+    with, and its labs.
+    """
 
     name: str
     title: str
     page: str
+    leave: str
     labs: tuple[Lab, ...]
+
+    @property
+    def minutes(self) -> int:
+        """The time of all its labs."""
+        return sum(lab.time.total for lab in self.labs)
+
+    @property
+    def needs(self) -> str:
+        """The labs of other parts that its labs build on, and PyTorch if one of them needs it."""
+        own = {lab.number for lab in self.labs}
+        before = sorted({number for lab in self.labs for number in lab.after} - own)
+        labs = f"lab{'s' * (len(before) > 1)} {_joined(before)}, " if before else ""
+        return labs + ("PyTorch" if any(lab.torch for lab in self.labs) else "numpy alone")
+
+
+def _joined(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def read_course(root: Path) -> list[Part]:
@@ -59,7 +92,7 @@ def read_course(root: Path) -> list[Part]:
     parts = []
     for part in table["part"]:
         labs = [lab for subject in part["labs"] if (lab := _lab(subject, table["lab"][subject], root))]
-        parts.append(Part(part["name"], part["title"], part.get("page", ""), tuple(labs)))
+        parts.append(Part(part["name"], part["title"], part.get("page", ""), part.get("leave", ""), tuple(labs)))
     return parts
 
 
@@ -68,7 +101,7 @@ def _pairs(one: tuple[str, ...], other: tuple[str, ...]) -> Iterator[tuple[str, 
     yield from zip((*one, *[""] * (length - len(one))), (*other, *[""] * (length - len(other))))
 
 
-def _lab(subject: str, texts: dict[str, str], root: Path) -> Lab | None:
+def _lab(subject: str, texts: dict[str, Any], root: Path) -> Lab | None:
     number = f"{course().index(subject):02}"
     paths = list((root / "solutions").glob(f"{number}-*.ipynb"))
     if not paths:
@@ -78,7 +111,17 @@ def _lab(subject: str, texts: dict[str, str], root: Path) -> Lab | None:
     if not title:
         raise MiniquantError(f"{paths[0].name} does not begin with its title; expected '# Lab {number}: …'")
     minutes = {spec.name: spec.minutes for spec in exercises().of_lab(subject)}
-    return Lab(number, subject, title[1], paths[0].name, texts["build"], texts["leave"], time_of(cells, minutes))
+    time = time_of(cells, minutes)
+    torch = any(_TORCH.search("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code")
+    after = tuple(_earlier(subject, name) for name in texts.get("after", ()))
+    return Lab(number, subject, title[1], paths[0].name, texts["build"], texts["leave"], time, after, torch)
+
+
+def _earlier(subject: str, name: str) -> str:
+    before = course()[: course().index(subject)]
+    if name not in before:
+        raise MiniquantError(f"{SOURCE}: [lab.{subject}] comes after {name!r}, which is no earlier lab")
+    return f"{before.index(name):02}"
 
 
 def with_new_lab(table: str, subject: str, title: str) -> str:

@@ -1,0 +1,70 @@
+// The panels of a phone, the buttons that copy a line. Loaded with "defer".
+for (const button of document.querySelectorAll(".mq-copy")) {
+  button.addEventListener("click", async () => {
+    const line = button.previousElementSibling;
+    try {
+      await navigator.clipboard.writeText(line.textContent);
+      button.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(line); // a page opened as a file may not write there
+      button.textContent = "Selected";
+    }
+    setTimeout(() => (button.textContent = "Copy"), 2000);
+  });
+}
+
+// The theme moves what a side panel holds into a dialog on a phone. A tap on a link or on the first button closes it.
+for (const which of ["primary", "secondary"]) {
+  const panel = document.getElementById(`pst-${which}-sidebar`);
+  const dialog = document.getElementById(`pst-${which}-sidebar-modal`);
+  const toggle = document.querySelector(`.${which}-toggle`);
+  if (!panel || !dialog || !toggle) {
+    continue;
+  }
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "mq-close";
+  close.textContent = "Close";
+  panel.prepend(close);
+  dialog.setAttribute("aria-label", toggle.getAttribute("aria-label"));
+  for (const place of [panel, dialog]) {
+    place.addEventListener("click", (event) => {
+      if (dialog.open && event.target.closest("a[href], .mq-close")) {
+        dialog.close();
+      }
+    });
+  }
+  const wide = matchMedia("(min-width: 992px)");
+  const say = () => {
+    const shown = wide.matches ? which === "primary" && !panel.classList.contains("pst-sidebar-hidden") : dialog.open;
+    toggle.setAttribute("aria-expanded", String(shown));
+  };
+  new MutationObserver(say).observe(panel, { attributes: true, attributeFilter: ["class"] });
+  new MutationObserver(say).observe(dialog, { attributes: true, attributeFilter: ["open"] });
+  wide.addEventListener("change", say);
+  toggle.addEventListener("click", () => setTimeout(() => dialog.open || toggle.focus())); // the theme takes it away
+  dialog.addEventListener("close", () => setTimeout(() => toggle.focus()));
+  say();
+}
+
+// Formulas: MathJax is loaded when one of them comes near the screen. Until then the page shows their source.
+const mathjax = document.getElementById("mq-formulas");
+let formulas;
+function showFormulas() {
+  formulas ??= mathjax && new Promise((resolve, reject) => {
+    const script = document.createElement("script");
+    script.src = mathjax.dataset.src;
+    script.onload = () => resolve(MathJax.startup.promise);
+    script.onerror = reject;
+    document.head.append(script);
+  });
+  return formulas;
+}
+window.showFormulas = showFormulas;
+if (mathjax) {
+  const near = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && showFormulas(), {
+    rootMargin: "600px",
+  });
+  addEventListener("load", () => document.querySelectorAll(".math").forEach((formula) => near.observe(formula)));
+  addEventListener("beforeprint", showFormulas);
+}
