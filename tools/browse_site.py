@@ -1,8 +1,8 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
 It fails on an error in the console, a request to another host, a page that is wider than the screen, a navigation
-button that does nothing on a phone, a search for "nibble" that finds nothing, a byte view or the exhibit that does not
-follow the keyboard, and a page that is dark or cut on paper.
+button that does nothing on a phone, a panel that does not close, a search that does not find what it should, a byte view
+or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
@@ -179,14 +179,44 @@ def on_paper(page: Page, address: str) -> str:
     return f"on paper {closed} boxes are closed, and {cut} pieces of code cut" if closed or cut else ""
 
 
-def search(page: Page, address: str, word: str) -> int:
-    """How many pages the search finds."""
-    visit(page, f"{address}/search.html?q={word}")
+def panels(page: Page, address: str) -> Iterator[str]:
+    """What is wrong with the two side panels of a phone: a tap on a link closes them, and so does their button."""
+    for which, link in (("primary", ".bd-links a.current"), ("secondary", ".bd-toc-nav a")):
+        visit(page, f"{address}/notebooks/00-five-minutes.html")
+        button, panel = page.locator(f".{which}-toggle").first, page.locator(f"#pst-{which}-sidebar-modal")
+        for closer in (link, ".mq-close"):
+            button.click()
+            page.wait_for_timeout(400)
+            if button.get_attribute("aria-expanded") != "true":
+                yield f"the {which} button does not say that its panel is open"
+            try:
+                panel.locator(closer).first.click(timeout=3000)
+                panel.wait_for(state="hidden", timeout=3000)
+            except Exception as error:
+                yield f"the {which} panel does not close after a tap on {closer} ({type(error).__name__})"
+                break
+            if button.get_attribute("aria-expanded") != "false":
+                yield f"the {which} button does not say that its panel is closed"
+
+
+SEARCHES = {  # what somebody types: a link or a text that the results begin with, or hold
+    "how do I start": "notebooks/00-five-minutes",
+    "quantise": "quanti",
+    "quantiztion": "Did you mean quantization",
+    "nibble": "In solved labs",
+}
+
+
+def search(page: Page, address: str, words: str) -> tuple[int, str]:
+    """How many pages the search finds; its first link, and all its text."""
+    visit(page, f"{address}/search.html?q={words.replace(' ', '+')}")
     try:
         page.get_by_text("Search finished").first.wait_for(timeout=10_000)
+        page.locator("#search-results .context").first.wait_for(timeout=10_000)
     except Exception:
-        return 0
-    return page.locator("#search-results li").count()
+        return 0, ""
+    first = page.locator("#search-results li a").first.get_attribute("href") or ""
+    return page.locator("#search-results li").count(), f"{first} {page.locator('#search-results').inner_text()}"
 
 
 def browse(browser: Browser, site: Path, shots: Path | None, only: str) -> list[str]:
@@ -213,13 +243,17 @@ def browse(browser: Browser, site: Path, shots: Path | None, only: str) -> list[
             if shots:
                 page.screenshot(path=shots / "navigation-375-light.png")
             problems += filter(None, (walk(page, address) for walk in (byte_view, exhibit)))
-            found = search(page, address, "nibble")
+            problems += panels(page, address)
+            for words, wanted in SEARCHES.items():
+                found, text = search(page, address, words)
+                if not found or wanted.lower() not in text.lower():
+                    problems.append(f"the search for {words!r} finds {found} pages and does not show {wanted!r}")
+                if "Print to PDF" in text or "\nContents\n" in text:
+                    problems.append(f"the search for {words!r} quotes the contents of a page and not its text")
             if shots:
                 page.screenshot(path=shots / "search-375-light.png")
         with opened(browser, problems, SCREEN, "dark") as page:
             problems += filter(None, [on_paper(page, address)])
-        if not found:
-            problems.append("the search for 'nibble' finds nothing")
     print(f"{len(names)} pages, {found} search results, {len(problems)} problems")
     return problems
 

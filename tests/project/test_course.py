@@ -9,7 +9,7 @@ import pytest
 from places import ROOT
 
 from miniquant.core.errors import MiniquantError
-from miniquant.lab.authoring.course import BEGIN, END, SOURCE, all_labs, read_course, rows, with_table
+from miniquant.lab.authoring.course import BEGIN, END, SOURCE, _earlier, all_labs, read_course, rows, with_table
 from miniquant.lab.authoring.reading import LIMIT
 
 LONGER: dict[str, int] = {}  # labs that are not split yet; this list may only shrink
@@ -71,3 +71,31 @@ def test_every_line_of_the_table_has_a_notebook_or_waits_for_one():
 def test_a_readme_without_the_marks_is_refused(readme):
     with pytest.raises(MiniquantError, match="lacks"):
         with_table(readme, PARTS)
+
+
+def test_a_lab_builds_only_on_earlier_ones_and_says_so():
+    for lab in LABS:
+        assert all(number < lab.number for number in lab.after), lab.number
+    needs = {lab.number: lab.needs for lab in LABS}
+    assert needs["00"] == "numpy alone"
+    assert needs["07"] == "lab 06, PyTorch"
+    assert needs["13"] == "labs 09, 10, 11 and 12, PyTorch"
+
+
+def test_a_part_needs_what_its_labs_need_of_other_parts():
+    second = PARTS[2]
+    assert second.needs == "labs 01 and 02, PyTorch"
+    assert PARTS[0].needs == "numpy alone"
+    assert second.minutes == sum(lab.time.total for lab in second.labs)
+    assert all(part.leave for part in PARTS)
+
+
+def test_a_lab_that_comes_after_a_later_one_is_refused():
+    assert _earlier("int4", "int8") == "06"
+    with pytest.raises(MiniquantError, match=r"lab\.int8\] comes after 'int4', which is no earlier lab"):
+        _earlier("int8", "int4")
+
+
+@every_lab
+def test_the_title_of_a_lab_begins_with_a_small_letter_or_a_name(lab):
+    assert lab.title[0].islower() or lab.title.startswith(("AWQ", "GPTQ", "SmoothQuant", "K-quants"))
