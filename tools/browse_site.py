@@ -204,6 +204,7 @@ SEARCHES = {  # what somebody types: a link or a text that the results begin wit
     "quantise": "quanti",
     "quantiztion": "Did you mean quantization",
     "nibble": "In solved labs",
+    "lab 7": "notebooks/07-",
 }
 
 

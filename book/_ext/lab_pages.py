@@ -6,6 +6,7 @@ Nothing of this stands in the notebooks, where it would have no use.
 from __future__ import annotations
 
 import html
+import io
 import re
 import shutil
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 
 from docutils import nodes
 from page_finish import About, finish, shortened, without_icon_font
+from PIL import Image, ImageChops, ImageStat
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -26,6 +28,7 @@ NUMBER = re.compile(r"[-+−±~≈<≤]?\s?\d[\d,.\u202f ]*(e-?\d+)?\s?(%|×|[kK
 MATHJAX = re.compile(
     r"(startup|core|input/tex|output/chtml|a11y/assistive-mml)\.js|input/tex/extensions/|output/chtml/fonts/"
 )
+LARGE = 30_000  # bytes of a picture; smaller ones are left alone
 ABOUT = {
     "genindex": "Every name of miniquant's reference, in the order of the alphabet.",
     "search": "Search the labs, the pages and the reference of miniquant.",
@@ -195,7 +198,8 @@ def page_context(
     for direction in ("next", "prev"):
         if "solutions/" in (context.get(direction) or {}).get("link", "") and not page.startswith("solutions/"):
             context[direction] = None
-    title = re.sub(r"<[^>]+>", "", str(context.get("title", ""))) or "miniquant"
+    names = {"genindex": "Index", "search": "Search"}
+    title = re.sub(r"<[^>]+>", "", names.get(page) or str(context.get("title", ""))) or page
     title = html.unescape(title)
     home = page == app.config.root_doc
     full = "miniquant: write a quantized model file byte by byte" if home else f"{title} · miniquant"
@@ -239,6 +243,20 @@ def choose_formulas(app: Sphinx, config: Config) -> None:
     config.mathjax3_config = {**(config.mathjax3_config or {}), "loader": {"load": parts}, "options": options}
 
 
+def smaller(picture: Path) -> None:
+    """Store a picture of many bytes with a palette of 256 colours, if that is smaller and nobody can see it."""
+    with Image.open(picture) as opened:
+        if opened.mode == "P" or opened.convert("RGBA").getextrema()[3][0] < 255:  # packed already, or transparent
+            return
+        before = opened.convert("RGB")
+    after = before.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    difference = ImageStat.Stat(ImageChops.difference(before, after.convert("RGB")))
+    packed = io.BytesIO()
+    after.save(packed, "PNG", optimize=True)
+    if max(difference.mean) < 1.5 and len(packed.getvalue()) < 0.8 * picture.stat().st_size:
+        picture.write_bytes(packed.getvalue())
+
+
 def write_files(app: Sphinx, error: Exception | None) -> None:
     """The notebooks to download, the page for a wrong address, the theme without its icon font."""
     if error or app.builder.name != "html":
@@ -253,6 +271,9 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     shutil.rmtree(out / "_static/vendor/fontawesome", ignore_errors=True)
     for path in out.glob("_static/scripts/fontawesome.js*"):
         path.unlink()
+    for path in out.glob("_images/*.png"):
+        if path.stat().st_size > LARGE:
+            smaller(path)
     for path in (out / "_static/mathjax").rglob("*"):
         if path.is_file() and not MATHJAX.match(path.relative_to(out / "_static/mathjax").as_posix()):
             path.unlink()

@@ -19,6 +19,13 @@ const ANSWERS = [
   [/^(solution|solutions|answer|answers)$/, "book/solved", "The solved labs"],
 ];
 
+const answerOf = (words) => {
+  const { docnames, titles } = Search._index;
+  const number = /^(?:lab )?(\d\d?)$/.exec(words)?.[1].padStart(2, "0"); // "lab 7"
+  const at = docnames.findIndex((page) => number && page.startsWith(`notebooks/${number}-`));
+  return at >= 0 ? [null, docnames[at], titles[at]] : ANSWERS.find(([question, page]) => question.test(words) && docnames.includes(page));
+};
+
 const wordsOf = (query) => splitQuery(query.toLowerCase()).filter((word) => !FILLERS.has(word));
 
 const distance = (one, other, limit) => {
@@ -135,7 +142,7 @@ Search.query = (query) => {
   const results = Search._performSearch(...parsed).reverse();
   const solved = results.filter(([page]) => page.startsWith("solutions/"));
   const others = results.filter(([page]) => !page.startsWith("solutions/"));
-  const answer = ANSWERS.find(([question, page]) => question.test(words.join(" ")) && Search._index.docnames.includes(page));
+  const answer = answerOf(words.join(" "));
   if (told) {
     const note = document.createElement("p");
     note.className = "mq-meant";

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
-from lab_pages import align_numbers, card, code_at_end, copied, describe, lab_bar
+from lab_pages import align_numbers, card, code_at_end, copied, describe, lab_bar, smaller
+from PIL import Image
 from places import ROOT
 
 from miniquant.lab.authoring.course import read_course
@@ -66,6 +68,18 @@ def test_the_code_of_a_picture_stands_folded_at_the_end():
     assert cell.children == [output]
     assert section.children[-2] is code
     assert "<details" in section.children[-3].astext()
+
+
+def test_a_picture_of_few_colours_gets_smaller_and_a_transparent_one_stays(tmp_path):
+    path = tmp_path / "a.png"
+    noise = np.random.default_rng(0).integers(0, 12, (120, 120, 1)).repeat(3, 2).astype(np.uint8) * 20
+    for alpha, shrinks in ((255, True), (128, False)):
+        Image.fromarray(np.dstack([noise, np.full((120, 120), alpha, np.uint8)])).save(path, compress_level=1)
+        before = path.stat().st_size
+        smaller(path)
+        assert (path.stat().st_size < 0.8 * before) == shrinks
+    with Image.open(path) as kept:
+        assert np.array_equal(np.asarray(kept)[..., :3], noise)
 
 
 @pytest.mark.parametrize(
