@@ -181,7 +181,7 @@ def on_paper(page: Page, address: str) -> str:
 
 def panels(page: Page, address: str) -> Iterator[str]:
     """What is wrong with the two side panels of a phone: a tap on a link closes them, and so does their button."""
-    for which, link in (("primary", ".bd-links a.current"), ("secondary", ".bd-toc-nav a")):
+    for which, link in (("primary", ".bd-links a.current"), ("secondary", ".page-toc a[href]")):
         visit(page, f"{address}/notebooks/00-five-minutes.html")
         button, panel = page.locator(f".{which}-toggle").first, page.locator(f"#pst-{which}-sidebar-modal")
         for closer in (link, ".mq-close"):

@@ -42,8 +42,8 @@ for (const which of ["primary", "secondary"]) {
   new MutationObserver(say).observe(panel, { attributes: true, attributeFilter: ["class"] });
   new MutationObserver(say).observe(dialog, { attributes: true, attributeFilter: ["open"] });
   wide.addEventListener("change", say);
-  toggle.addEventListener("click", () => setTimeout(() => dialog.open || toggle.focus())); // the theme takes it away
-  dialog.addEventListener("close", () => setTimeout(() => toggle.focus()));
+  toggle.addEventListener("click", () => setTimeout(() => dialog.open || toggle.focus({ preventScroll: true }))); // the theme takes it away
+  dialog.addEventListener("close", () => setTimeout(() => toggle.focus({ preventScroll: true })));
   say();
 }
 
