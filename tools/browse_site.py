@@ -1,8 +1,8 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
 It fails on an error in the console, a request to another host, a page that is wider than the screen, a navigation
-button that does nothing on a phone, a panel that does not close, a search that does not find what it should, a byte view
-or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
+button that does nothing on a phone, a panel that does not close, a search that does not find what it should, a byte
+view or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
