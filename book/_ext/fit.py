@@ -42,7 +42,7 @@ def inline(text: str, alt: str) -> str:
     parts = re.split(r"(<pattern.*?</pattern>|<image.*?/>)", body, flags=re.S)  # every other one keeps its colours
     parts[::2] = [re.sub("#[0-9a-f]{6}\\b", lambda m: THEME.get(m[0], m[0]), part) for part in parts[::2]]
     own = hashlib.sha256(text.encode()).hexdigest()[:6]  # two figures may give the same name to one of their parts
-    parts = [re.sub(r'(\bid="|href="#|url\(#)(\w+)', rf"\1\2{own}", part) for part in parts]
+    parts = [re.sub(r'(\bid="|href="#|url\(#)(\w+)', rf"\1\g<2>{own}", part) for part in parts]
     style = f"min-width:{least:.0f}px;max-width:{1.5 * width:.0f}px"
     return (
         f'<div class="mq-figure"><svg viewBox="{box[1]}" style="{style}" role="img" aria-label="{escape(alt)}" '
