@@ -83,8 +83,7 @@ def both(live: Path, *names: str) -> tuple[list[Entry], list[Entry]]:
 def compare(live: Path) -> int:
     """Both engines on everything; 1 if they differ.
 
-    Hypothesis draws numbers that stand in the modules which are loaded; so an exercise that differs is judged again,
-    alone.
+    An exercise that differs is judged again, alone: on a busy machine a call may reach its limit of time.
     """
     native, page = both(live)
     lines = difference(native, page)
