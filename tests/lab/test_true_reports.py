@@ -175,7 +175,7 @@ def test_numbers_made_of_decimal_bytes_are_described():
 def test_white_space_that_is_missing_is_described_by_where_it_was():
     right = find("metadata_bytes").reference
     text = whole("metadata_bytes", lambda metadata: right(metadata).decode().strip().encode())
-    assert "White space at both ends of the result is missing, and nothing else differs, on 3 of 21" in text
+    assert "White space at both ends of the result is missing, and nothing else differs, on 3 of 22" in text
 
 
 def test_axes_that_are_exchanged_after_a_reshape_are_described():

@@ -6,7 +6,6 @@ from the layout of ggml's GPT-2 converter; optimizers are PyTorch's.
 
 from __future__ import annotations
 
-import _compat_pickle
 import ast
 import copyreg
 import importlib
@@ -450,19 +449,6 @@ def test_a_header_with_nan_may_be_refused():
         return header, start
 
     assert evaluate(find("read_safetensors_head"), read_safetensors_head, search=False).passed
-
-
-def test_an_allow_list_may_be_asked_by_the_new_names_of_python_2s_modules():
-    def load_restricted(data, allowed):
-        class Loader(pickle.Unpickler):
-            def find_class(self, module, name):
-                if (_compat_pickle.IMPORT_MAPPING.get(module, module), name) not in allowed:
-                    raise pickle.UnpicklingError(name)
-                return super().find_class(module, name)
-
-        return Loader(io.BytesIO(data)).load()
-
-    assert evaluate(find("load_restricted"), load_restricted, search=False).passed
 
 
 def test_a_listed_name_with_a_dot_is_loaded():

@@ -45,7 +45,7 @@ def oracle(pipeline, w, quantization):
         for at, (x, y) in enumerate(zip(row, back)):
             block = row[at - at % 32 : at - at % 32 + 32]
             step = {F32: 0.0, Q8_0: 1.01 * max(map(abs, block)) / 127, Q4_0: 1.01 * max(map(abs, block)) / 8}[quantization]
-            if abs(x - y) > step:
+            if not abs(x - y) <= step:  # NaN is within no step
                 return False
     return True
 
@@ -110,6 +110,17 @@ class OneDimMore(InMemory):
         return (*shape[::-1], 1)
 
 
+class ScaleIsNaN(InMemory):
+    """The scale of the second block is NaN; in F32, a weight is."""
+
+    def encode(self, data, quantization):
+        """The blocks, with the two bytes of one float16 changed, or the four of a weight."""
+        raw = bytearray(super().encode(data, quantization))
+        at, nan = {F32: (132, b"\0\0\xc0\x7f"), Q8_0: (34, b"\0\x7e"), Q4_0: (18, b"\0\x7e")}[quantization]
+        raw[at : at + len(nan)] = nan
+        return bytes(raw)
+
+
 class LosesSmallBlocks(InMemory):
     """Blocks whose largest weight is below a hundredth of the matrix's become zeros."""
 
@@ -136,6 +147,7 @@ def cases(random):
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
     wrong += [(NoTensor(), ramp, Q8_0), (NoTensor(), ramp, F32), (TwoTensors(), drawn, F32), (TwoTensors(), ramp, Q4_0)]
     wrong += [(OneDimMore(), ramp, F32), (OneDimMore(), drawn, Q8_0)]
+    wrong += [(ScaleIsNaN(), drawn, q) for q in (F32, Q8_0, Q4_0)]
     return right + wrong + [*near_one_step()]
 
 
@@ -211,6 +223,9 @@ EXERCISE = Exercise(
         Mistake("the step of what came back", edit("np.abs(before).max", "np.abs(after).max"),
             cause="A weight of the largest size passes that is 1.012 steps off, as if the step were that of the block that came back.",
             cure="Take absmax of the weights that went in.", see="`True` where a wrong weight is the largest of its block"),
+        Mistake("NaN passes", edit("bool((np.abs(before - after) <= 1.01 * step).all())", "not (np.abs(before - after) > 1.01 * step).any()"),
+            cause="A file whose scale is NaN passes: `>` with NaN is False, as every comparison with it is.",
+            cure="Ask whether all errors are within the step, with `<=`.", see="`True` for a file with NaN"),
         Mistake("several tensors", edit("(tensor,) = official", "tensor, *_ = official"),
             cause="A file with two tensors passes, and the model has one.",
             cure="Ask for exactly one tensor.", see="`True` for a file with a tensor too many"),

@@ -27,8 +27,8 @@ def fields(n_tensors, n_kv):
 
 
 def cases(random):
-    """Counts that can be read by eye, none, one of eight bytes, the largest, then random ones."""
-    made = [(2, 5), (0, 0), (1, 258), (0x0102030405060708, 3), (2**64 - 1, 2**63)]
+    """Counts that can be read by eye, none, one of eight bytes, the largest, one large beside a small one, then random ones."""
+    made = [(2, 5), (0, 0), (1, 258), (0x0102030405060708, 3), (2**64 - 1, 2**63), (2, 2**63 + 1), (2**63 + 1, 2)]
     return [*made, *((int(a), int(b)) for a, b in random.integers(0, 2**40, (3, 2)))]
 
 
