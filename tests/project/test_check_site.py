@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 from check_site import site_problems
 
-PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
+PAGE = """<!doctype html><html lang="en"><head><meta name="viewport" content="width=device-width"><title>A page</title>
+<meta name="description" content="About it."><meta property="og:title" content="It">
+<meta property="og:description" content="About it.">
 <link rel="stylesheet" href="style.css"><script src="code.js"></script></head>
 <body><h1 id="top">A page</h1><p>Text</p>
 <img src="picture.png" alt="Four bytes in a row"><a href="search.html">search</a>
@@ -16,7 +18,8 @@ PAGE = """<!doctype html><html lang="en"><head><title>A page</title>
 def site(tmp_path):
     """A site of two pages without a fault."""
     (tmp_path / "index.html").write_text(PAGE)
-    (tmp_path / "search.html").write_text(PAGE)
+    (tmp_path / "search.html").write_text(PAGE.replace("<title>A page", "<title>Search"))
+    (tmp_path / "404.html").write_text(PAGE.replace("<title>A page", "<title>Not here"))
     (tmp_path / "style.css").write_text("h1 { color: red; background: url('picture.png') }")
     (tmp_path / "code.js").write_text("")
     (tmp_path / "picture.png").write_bytes(b"png")
