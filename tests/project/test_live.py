@@ -9,7 +9,6 @@ import live
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "book" / "live"))
 
 
 def pinned(sha: str, name: str = "one") -> list[dict]:

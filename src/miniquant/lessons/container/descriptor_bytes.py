@@ -38,6 +38,7 @@ def cases(random):
         ("layers.0.mlp.fc1.weight", (1024, 256), 2, 0x0102030405),
         ("n" * 40_000, (1, 2, 3, 4), 0, 7),
         ("last", (2**32 - 1,), 0, 2**63 + 1),
+        ("far", (7,), 1, 2**53 + 1),  # no float holds it
         (" cafe\N{COMBINING ACUTE ACCENT} ", (1,) * 200, 1, 2**32),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
