@@ -280,7 +280,7 @@ def _found_at(one: One, which: np.ndarray, value: str | None) -> bool:
 
 TYPES = "list|tuple|dict|str|int|float"
 RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
-    (r"every value is ([\d.e+-]+) times too (large|small)", _times),
+    (r"every value is (?:about )?([\d.e+-]+) times too (large|small)", _times),
     (r"every value is too (large|small) by ([\d.e+-]+)", _off),
     (r"every value has the opposite sign", lambda: lambda x: _near(x.mine, -_array(x.right))),
     (r"every value is 0", lambda: lambda x: not _array(x.mine).any()),

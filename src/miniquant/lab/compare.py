@@ -48,6 +48,9 @@ class Difference:
     path: str = field(default="", repr=False)
 
 
+NOTHING = "your function returned nothing; is a return missing?"
+
+
 def difference(
     expected: Any, got: Any, tolerance: float = 0.0, fields: Fields | None = None, *, ordered: bool = True
 ) -> Difference | None:
@@ -59,7 +62,7 @@ def difference(
     Difference(what='the element [1] differs', expected='2', got='3')
     """
     if got is None and expected is not None:
-        return Difference("your function returned nothing; is a return missing?", kind(expected), "None")
+        return Difference(NOTHING, kind(expected), "None")
     if isinstance(expected, str) and isinstance(got, str):
         return _text_difference(expected, got)
     if isinstance(expected, bytes):
@@ -259,7 +262,7 @@ def _listed(keys: list[Any]) -> str:
 def _at(where: str, found: Difference) -> Difference:
     """A difference inside a part: the places read as one path, ``at item 0, at key 'a': …``."""
     path = f"{where}, {found.path}" if found.path else where
-    what = found.what.removeprefix(f"{found.path}: ")
+    what = found.what.removeprefix(f"{found.path}: ").replace(NOTHING, "None found")
     return Difference(f"{path}: {what}", found.expected, found.got, path)
 
 

@@ -248,11 +248,10 @@ def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
         if "" in counts or not 1 <= len(counts) <= 2 or len(set(kinds.values())) < 2:
             continue
         words = []
-        for kind, n in counts.items():
+        for kind in counts:
             texts = {text for number, text in every.items() if kinds[number] == kind}
-            alike = list(kinds.values()).count(kind)
             shown = texts.pop() if len(texts) == 1 else kind
-            words.append(f'"{shown}"{"" if n == alike else f" ({n} of {alike} such inputs)"}')
+            words.append(f'"{shown}"')
         who = "the solution" if said is _of_reference else "a right answer"
         return f"; {who} refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
     return ""

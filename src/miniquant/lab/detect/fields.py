@@ -61,14 +61,17 @@ def _units(fields: Fields, size: int) -> list[Unit]:
     return units if units and whole and units[0][1] == 0 and units[-1][2] == size else []
 
 
+NO_NUMBER = "scale|value|data|block|line|name$"  # fields whose bytes are no whole number
+
+
 def _of_first(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
     """The first field whose number is wrong; what follows it may be wrong, too, and of another length."""
     at = next((i for i, (x, y) in enumerate(zip(expected, got)) if x != y), None)
     first = next((unit for unit in units if at is not None and unit[1] <= at < unit[2]), None)
     if first is None or first[3] > 1 or first[2] - first[1] > 8 or not first[2] <= len(got) != len(expected):
         return
-    if re.search("scale|value|data|block|line|name$", first[0]):
-        return  # its bytes are no whole number
+    if re.search(NO_NUMBER, first[0]):
+        return
     name, a, b, _ = first
     off = int.from_bytes(got[a:b], "little") - int.from_bytes(expected[a:b], "little")
     way = "large" if off > 0 else "small"
@@ -89,7 +92,7 @@ def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
         return
     only = f"only the field {name} is wrong"
     if len(found) == len(right):
-        if n == 1 and len(right) <= 8:
+        if n == 1 and len(right) <= 8 and not re.search(NO_NUMBER, name):
             off = int.from_bytes(found, "little") - int.from_bytes(right, "little")
             way = "large" if off > 0 else "small"
             if found.strip().isdigit() and int(found) == int.from_bytes(right, "little"):

@@ -165,9 +165,10 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
             nice = any(abs(times - n) < 1e-6 * n for n in NICE)
             weak = len(np.unique(e[nonzero])) < 2 and not nice
             word = "large" if large else "small"
+            about = "" if np.allclose(ratios, factor, rtol=1e-6) else "about "
             yield Seen(
                 f"too {word} by a factor",
-                f"every value is {number(times)} times too {word}",
+                f"every value is {about}{number(times)} times too {word}",
                 "Look for a factor that is missing or used twice.",
                 18,
                 weak=weak,
@@ -269,7 +270,7 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     if e.size > 2 and e.min() < e.max() and (e == g.clip(e.min(), e.max())).all() and not inside.all():
         yield Seen(
             "not clipped",
-            "values lie beyond the smallest and the largest right one; clipped to these, all are right",
+            "values lie beyond the smallest or the largest right one; clipped to these, all are right",
             "Clip the result.",
             23,
         )

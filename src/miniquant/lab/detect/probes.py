@@ -52,7 +52,7 @@ def of_probes(facts: Facts) -> Seen | None:
             extra.append(f"{_words(kind, too_much)} of `{name}`")
     if idle:
         text = f"Where {' and '.join(idle)} {_was(idle)} changed and the right result changes, yours stayed the same."
-        return Seen("a part of the input is not used", text, "Use the whole argument.", 30)
+        return Seen("a part of the input had no effect", text, "Use the whole argument.", 30)
     if extra:
         text = (
             f"Where {' and '.join(extra)} {_was(extra)} changed, the right result stayed the same, and yours did not."

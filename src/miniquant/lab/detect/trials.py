@@ -106,5 +106,5 @@ def ignored(facts: Facts) -> Seen | None:
             if tried >= 3:
                 text = f"with another `{name}` the result stays the same"
                 text += f", in all {tried} calls tried in which the right one changes"
-                return Seen(f"`{name}` is not used", text, f"Use `{name}`.", 30)
+                return Seen(f"`{name}` had no effect", text, f"Use `{name}`.", 30)
     return None

@@ -63,6 +63,7 @@ def cases(random):
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
         ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),
         ({}, {}),
+        ({"h": a.astype(np.float16), "q": np.arange(4, dtype=np.int8)}, {"h": a * 2, "q": a}),  # of two dtypes
         (one, two),
         (two, dict(reversed(one.items()))),
         ({"a": a, "b": b}, {"b": b + 1, "a": a}),
