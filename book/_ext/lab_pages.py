@@ -41,6 +41,7 @@ LOST = """<!DOCTYPE html>
 <title>This page is not here: miniquant</title>
 <meta name="description" content="The page that you asked for is not part of the course miniquant.">
 <meta name="robots" content="noindex">
+<link rel="icon" href="{root}_static/favicon.svg">
 <style>
 :root {{ color-scheme: light dark; }}
 body {{ font: 1.1rem/1.6 system-ui, sans-serif; margin: 15vh auto; max-width: 32rem; padding: 0 1.2rem; }}
