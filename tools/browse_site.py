@@ -101,7 +101,10 @@ def opened(browser: Browser, problems: list[str], size: dict[str, int], scheme: 
 def visit(page: Page, url: str) -> None:
     """Open a page and wait until its scripts have done their work, formulas included."""
     page.goto(url, wait_until="load")
-    page.evaluate("() => window.showFormulas?.()?.then(() => null)")
+    page.evaluate("""() => window.showFormulas?.() && Promise.race([
+      window.showFormulas().then(() => null),
+      new Promise((_, no) => setTimeout(() => no(new Error("the formulas do not appear")), 20_000)),
+    ])""")
 
 
 def phone_button(page: Page) -> str:

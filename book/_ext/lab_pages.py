@@ -239,7 +239,7 @@ def wrap_templates(app: Sphinx) -> None:
 def choose_formulas(app: Sphinx, config: Config) -> None:
     """MathJax without its menu, which is larger than all the rest."""
     config.mathjax_path = "mathjax/startup.js"
-    parts = ["core", "input/tex", "output/chtml", "output/chtml/fonts/tex", "a11y/assistive-mml"]
+    parts = ["core", "input/tex", "output/chtml", "a11y/assistive-mml"]  # they bring the font when they are there
     options = {**(config.mathjax3_config or {}).get("options", {}), "enableMenu": False}
     config.mathjax3_config = {**(config.mathjax3_config or {}), "loader": {"load": parts}, "options": options}
 
