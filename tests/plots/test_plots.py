@@ -16,7 +16,7 @@ from miniquant import fake_quantize, open_gguf_lite, plots, preset, write_gguf_l
 from miniquant.evaluate.quality import Estimate
 from miniquant.formats.gguf_lite.sizes import file_sizes, torch_save_size
 from miniquant.models.minigpt import MiniGPTConfig, random_model
-from miniquant.plots.style import INK, PAPER
+from miniquant.plots.style import INK, PAPER, svg
 
 W = np.random.default_rng(0).normal(0, 0.02, (8, 128)).astype(np.float32)
 ERRORS = {"first": {"a": 0.0, "b": 0.0}, "late": {"a": 3e-5, "b": 2e-7, "c": math.nan}}
@@ -134,6 +134,13 @@ def test_as_svg_a_figure_has_text_in_letters_of_at_least_seven_points_and_names_
         for mark in {e.get("id") for e in root.iter() if e.get("id")}:
             assert seen.setdefault(mark, name) == name, "an id of one page is that of one thing"
         assert INK.lower() in text and PAPER.lower() in text, name
+
+
+def test_numbers_in_the_text_of_an_svg_keep_their_digits():
+    fig, axes = plt.subplots()
+    axes.text(0.5, 0.5, "scale = 0.0151")
+    plt.close(fig)
+    assert "scale = 0.0151" in "".join(ElementTree.fromstring(svg(fig)).itertext())
 
 
 def test_every_axis_is_labelled(figures):

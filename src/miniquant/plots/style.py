@@ -77,6 +77,11 @@ def picture(function: Callable[..., Figure]) -> Callable[..., Figure]:
     return draw
 
 
+def _short(tag: re.Match[str]) -> str:
+    """A tag without digits that nobody sees: a hundredth of a point is enough. Text between tags stays as it is."""
+    return re.sub(r"(\.\d\d)\d+", r"\1", tag[0])
+
+
 def svg(fig: Figure) -> str:
     """The figure as SVG. Its text is text, and no name in it is that of a part of another figure."""
     file = io.StringIO()
@@ -89,7 +94,7 @@ def svg(fig: Figure) -> str:
     text = re.sub(r"<style[^>]*>\*\{(.*?)\}</style>", r"<style>svg *{\1}</style>", text)
     text = re.sub(r"(font-family: )[^;]*?((?:monospace|sans-serif);)", r"\1\2", text)  # a page has its own fonts
     text = re.sub(r' transform="rotate\(-0 [^"]*"', "", text)
-    text = re.sub(r"(\.\d\d)\d+", r"\1", text)  # a hundredth of a point is nothing that one sees
+    text = re.sub(r"<[^>]*>", _short, text)
     return re.sub(r"\s*\n\s*", "\n", text)
 
 
