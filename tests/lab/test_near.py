@@ -105,6 +105,17 @@ def test_functions_that_could_do_harm_have_no_variants():
             assert variants(spec) == (), spec.name
 
 
+def test_a_function_that_looks_into_a_huge_range_is_not_changed():
+    def bounded_count(count, smallest, left):
+        if count in range(left // smallest + 1):  # a float in its place is looked for in C, for years
+            return count
+        raise ValueError(f"count {count} is a lie")
+
+    spec = find("bounded_count")
+    facts = Facts(spec, bounded_count, _calls(spec, bounded_count))
+    assert place_of_repair(facts) == ""
+
+
 def test_variants_of_a_writer_keep_the_statements_that_open_files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     spec = find("write_file")

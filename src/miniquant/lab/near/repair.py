@@ -70,13 +70,22 @@ class _Budget:
         return self.lines <= 0 or self.hung >= HUNG or time.process_time() - self.start > LONG
 
 
+def _asks_a_range(tree: ast.AST) -> bool:
+    """Whether something is looked for in a ``range``: for a float that is a loop which no time limit can stop."""
+    return any(
+        isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Call) and ast.unparse(side.func) == "range" for side in node.comparators)
+        for node in ast.walk(tree)
+    )
+
+
 def place_of_repair(facts: Facts) -> str:
     """Where one small change, or two, make all cases right, as a sentence; "" if none is known."""
     function = inspect.unwrap(facts.function)
     if not isinstance(function, types.FunctionType) or function.__closure__:
         return ""
     tree = parsed(function)
-    if tree is None or is_dangerous(tree) or names_in(tree) & (WRITES - {"replace"}):
+    if tree is None or is_dangerous(tree) or _asks_a_range(tree) or names_in(tree) & (WRITES - {"replace"}):
         return ""
     costs = {
         call.number: max(ARRAYS if _has_arrays(call) else CALL, cost(facts.spec, call.number)) for call in facts.calls
