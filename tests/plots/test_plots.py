@@ -143,6 +143,13 @@ def test_numbers_in_the_text_of_an_svg_keep_their_digits():
     assert "scale = 0.0151" in "".join(ElementTree.fromstring(svg(fig)).itertext())
 
 
+def test_a_figure_keeps_its_layout_when_it_is_saved_as_svg(figures):
+    for name, fig in drawings(figures).items():
+        before = type(fig.get_layout_engine())
+        svg(fig)
+        assert type(fig.get_layout_engine()) is before, name
+
+
 def test_every_axis_is_labelled(figures):
     for name, fig in drawings(figures).items():
         axes = [ax for ax in fig.axes if ax.axison and ax.get_label() != "<colorbar>"]

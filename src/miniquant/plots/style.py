@@ -85,7 +85,8 @@ def _short(tag: re.Match[str]) -> str:
 def svg(fig: Figure) -> str:
     """The figure as SVG. Its text is text, and no name in it is that of a part of another figure."""
     file = io.StringIO()
-    with plt.style.context(["default", STYLE, {"svg.hashsalt": fig.get_label() or getattr(fig, "alt", "")}]):
+    own = {"svg.hashsalt": fig.get_label() or getattr(fig, "alt", ""), "figure.constrained_layout.use": False}
+    with plt.style.context(["default", STYLE, own]):  # the figure keeps the layout that it was made with
         fig.savefig(file, format="svg", bbox_inches="tight", dpi=2 * DPI, metadata={"Date": None})
     text = file.getvalue()
     text = text[text.index("<svg") :]
