@@ -3,6 +3,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { clock } from "../book/live/clock.mjs";
 
 const live = path.resolve(process.argv[2]);
 const { loadPyodide } = await import(pathToFileURL(path.join(live, "pyodide", "pyodide.mjs")));
@@ -18,21 +19,8 @@ python.FS.mkdirTree("/page");
 for (const file of [path.join(live, "shell.py"), path.join(live, "stand_ins.py"), path.join(import.meta.dirname, "live_verdicts.py")]) {
   python.FS.writeFile(`/page/${path.basename(file)}`, fs.readFileSync(file));
 }
-const timer = { due: Infinity, interval: 0, number: 14 };
-python.setInterruptBuffer({
-  length: 1,
-  get 0() {
-    if (performance.now() < timer.due) return 0;
-    timer.due = timer.interval ? performance.now() + timer.interval : Infinity;
-    return timer.number;
-  },
-  set 0(_) {},
-});
-const arm = (seconds, interval, number) => {
-  timer.due = seconds ? performance.now() + 1000 * seconds : Infinity;
-  timer.interval = 1000 * interval;
-  timer.number = number;
-};
+const { alarm, arm } = clock();
+python.setInterruptBuffer(alarm);
 python.runPython("import sys; sys.path.insert(0, '/page')");
 python.pyimport("shell").Shell(quiet, arm, quiet);
 const names = python.toPy(process.argv.slice(3));

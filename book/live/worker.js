@@ -1,20 +1,9 @@
 // The web worker in which a lab's Python runs. Messages: {boot}, {run, id, source}, {read, path}; answers carry the same n.
+import { clock } from "./clock.mjs";
 import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
 let python, shell;
-
-// Python asks between two steps whether a signal has come; here it comes from a clock.
-const timer = { due: Infinity, interval: 0, number: 14 };
-const alarm = {
-  length: 1,
-  get 0() {
-    if (performance.now() < timer.due) return 0;
-    timer.due = timer.interval ? performance.now() + timer.interval : Infinity;
-    return timer.number;
-  },
-  set 0(_) {},
-};
 
 async function boot({ manifest, files }) {
   const say = (text) => postMessage({ status: text });
@@ -46,14 +35,10 @@ async function boot({ manifest, files }) {
     fs.writeFile(`/page/${name}`, await (await fetch(`${here}${name}`)).text());
   }
   for (const [name, text] of Object.entries(files)) fs.writeFile(`/lab/${name}`, text);
+  const { alarm, arm } = clock();
   python.setInterruptBuffer(alarm);
   python.runPython("import sys, os; sys.path.insert(0, '/page'); os.chdir('/lab')");
   const { Shell } = python.pyimport("shell");
-  const arm = (seconds, interval, number) => {
-    timer.due = seconds ? performance.now() + seconds * 1000 : Infinity;
-    timer.interval = interval * 1000;
-    timer.number = number;
-  };
   const emit = (text) => postMessage({ output: JSON.parse(text) });
   const load = async (list) => {
     const names = JSON.parse(list);

@@ -42,8 +42,7 @@ class Lab:
     @property
     def needs(self) -> str:
         """What a student needs, in words: ``labs 07 and 15, PyTorch``."""
-        labs = f"lab{'s' * (len(self.after) > 1)} {_joined(self.after)}, " if self.after else ""
-        return labs + ("PyTorch" if self.torch else "numpy alone")
+        return _needs(self.after, self.torch)
 
 
 @dataclass(frozen=True)
@@ -68,13 +67,15 @@ class Part:
         """The labs of other parts that its labs build on, and PyTorch if one of them needs it."""
         own = {lab.number for lab in self.labs}
         before = sorted({number for lab in self.labs for number in lab.after} - own)
-        labs = f"lab{'s' * (len(before) > 1)} {_joined(before)}, " if before else ""
-        return labs + ("PyTorch" if any(lab.torch for lab in self.labs) else "numpy alone")
+        return _needs(before, any(lab.torch for lab in self.labs))
 
 
-def _joined(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
+def _needs(labs: Sequence[str], torch: bool) -> str:
+    library = "PyTorch" if torch else "numpy alone"
+    if not labs:
+        return library
+    *most, last = labs
+    return f"labs {', '.join(most)} and {last}, {library}" if most else f"lab {last}, {library}"
 
 
 def read_course(root: Path) -> list[Part]:
