@@ -1,12 +1,12 @@
 // Python in a web worker: starts it, asks it, ends it when a cell has no end.
 export class Python {
-  constructor(setup, { status, output }) {
-    Object.assign(this, { setup, status, output, n: 0, waiting: new Map() });
+  constructor(setup, { status, output, script = "./worker.js" }) {
+    Object.assign(this, { setup, status, output, script, n: 0, waiting: new Map() });
   }
 
   // Starts the worker; the promise is kept when Python can run a cell.
   start() {
-    this.worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+    this.worker = new Worker(new URL(this.script, import.meta.url), { type: "module" });
     this.worker.onmessage = ({ data }) => {
       if (data.status) return this.status(data.status);
       if (data.output) return this.output(data.output);

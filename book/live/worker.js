@@ -1,24 +1,13 @@
 // The web worker in which a lab's Python runs. Messages: {boot}, {run, id, source}, {read, path}; answers carry the same n.
+import { addModules, quiet, serve, startPython } from "./boot.js";
 import { clock } from "./clock.mjs";
-import { loadPyodide } from "./pyodide/pyodide.mjs";
 
 const here = new URL("./", import.meta.url).href;
 let python, shell;
 
 async function boot({ manifest, files }) {
   const say = (text) => postMessage({ status: text });
-  say("Python is loading");
-  python = await loadPyodide({
-    indexURL: `${here}pyodide/`,
-    packageBaseUrl: `${here}pyodide/`,
-    stdout: () => {},
-    stderr: () => {},
-  });
-  say("numpy is loading");
-  const quiet = { messageCallback: () => {} };
-  const wheel = fetch(`${here}${manifest.wheel}`).then((answer) => answer.arrayBuffer());
-  await python.loadPackage(["numpy"], quiet);
-  python.unpackArchive(await wheel, "wheel");
+  python = await startPython(manifest, say);
   const fs = python.FS;
   const assets = `${python.runPython("import miniquant; miniquant.__path__[0]")}/assets`;
   for (const [path, size] of Object.entries(manifest.assets)) {
@@ -30,14 +19,11 @@ async function boot({ manifest, files }) {
     }
   }
   fs.mkdirTree("/lab");
-  for (const name of ["shell.py", "stand_ins.py"]) {
-    fs.mkdirTree("/page");
-    fs.writeFile(`/page/${name}`, await (await fetch(`${here}${name}`)).text());
-  }
+  await addModules(python, ["shell.py", "stand_ins.py"]);
   for (const [name, text] of Object.entries(files)) fs.writeFile(`/lab/${name}`, text);
   const { alarm, arm } = clock();
   python.setInterruptBuffer(alarm);
-  python.runPython("import sys, os; sys.path.insert(0, '/page'); os.chdir('/lab')");
+  python.runPython("import os; os.chdir('/lab')");
   const { Shell } = python.pyimport("shell");
   const emit = (text) => postMessage({ output: JSON.parse(text) });
   const load = async (list) => {
@@ -64,13 +50,4 @@ const does = {
   read: ({ path }) => python.FS.readFile(`/lab/${path}`),
 };
 
-let queue = Promise.resolve();
-addEventListener("message", ({ data }) => {
-  queue = queue.then(async () => {
-    try {
-      postMessage({ n: data.n, result: await does[data.do](data) });
-    } catch (error) {
-      postMessage({ n: data.n, error: String(error.message ?? error) });
-    }
-  });
-});
+serve(does);
