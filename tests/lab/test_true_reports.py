@@ -340,3 +340,11 @@ def test_the_distance_of_large_integers_is_exact():
 def test_a_float_of_numpy_is_a_float():
     spec = made(lambda n: (np.float64(n), 1), [(n,) for n in range(1, 6)])
     assert "float64 is asked for" not in seen(spec, lambda n: (float(n * n + 3), 1))
+
+
+def test_a_property_of_the_arguments_is_not_taken_for_the_number_1():
+    def squeezed(magic, version):
+        data = b"".join(n.to_bytes((n.bit_length() + 7) // 8, "little") for n in (magic, version))
+        return data.ljust(8, b"\0")
+
+    assert "stands a number has" not in repr(evaluate(find("magic_bytes"), squeezed))

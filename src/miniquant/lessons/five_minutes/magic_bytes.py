@@ -61,7 +61,7 @@ EXERCISE = Exercise(
             cause="Both numbers have the byte with the largest place value first, the way we write numbers on paper.",
             cure='Say `"<u4"` to numpy, or `"little"` to `to_bytes`.',
             see="`00 00 00 01` where `01 00 00 00` is expected"),
-        Mistake("magic typed as letters",
+        Mistake("the magic big-endian",
             edit("np.array([magic, version]", 'magic.to_bytes(4, "big") + np.array([version]'),
             cause="The magic has its largest place value first, as one reads it on paper; only the version is little-endian.",
             cure="Treat both numbers alike: the magic is a number, too.",
