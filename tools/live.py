@@ -24,8 +24,13 @@ from pathlib import Path, PurePosixPath
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "live"
 PINS = Path(__file__).with_name("live_files.json")
+COMPILER = Path(__file__).with_name("live_compile.mjs")
 SMALL = 100_000  # bytes; a larger file of assets/ lies beside the wheel and is read when a cell opens it
-HOOK = '<script type="module" src="../_live/live.js"></script>'
+STARTS = (  # what a press of the button loads, in _live
+    *("*.js", "*.mjs", "*.py", "*.whl", "live.json", "editor/*.js"),
+    *("pyodide/pyodide*", "pyodide/python_stdlib.zip", "pyodide/numpy-*"),
+)
+HOOK = '<script type="module" src="../_live/live.js" data-bytes="{}"></script>'
 IMPORT = re.compile(r"""^((?:import|export)\b[^'"]*?from\s*|import\s*)(['"])([^'"./][^'"]*)\2""", re.M)
 
 
@@ -163,8 +168,10 @@ def labs(site: Path) -> Iterator[tuple[Path, Path]]:
             yield page, notebook
 
 
-def mark(page: Path, notebook: Path) -> None:
+def mark(page: Path, notebook: Path, n_bytes: int) -> None:
     """Write each cell's id into its place in the page, and load the script; a page that has them stays as it is.
+
+    n_bytes: what a press of the button loads; the page says so
 
     Raises ``LiveError`` if the page and the notebook do not have the same number of code cells.
     """
@@ -180,11 +187,11 @@ def mark(page: Path, notebook: Path) -> None:
         return match[0] if "data-cell=" in match[0] else match[0].replace(" class=", f' data-cell="{number}" class=', 1)
 
     text = CELL.sub(with_id, text)
-    if HOOK not in text:
-        text = text.replace("</head>", f"{HOOK}\n</head>", 1)
+    text = HOOKS.sub("", text).replace("</head>", f"{HOOK.format(n_bytes)}\n</head>", 1)
     page.write_text(text, "utf-8")
 
 
+HOOKS = re.compile(re.escape(HOOK).replace(r"\{\}", r"\d+") + "\n")
 CELL = re.compile(r'<div (?:data-cell="[^"]*" )?class="cell [^"]*docutils container"[^>]*>')
 
 
@@ -216,19 +223,32 @@ def make(site: Path) -> Path:
     shutil.copy(PINS, target / "files.json")  # what it is made of, with versions and licences
     (target / "labs").mkdir()
     known = list(labs(site))
-    for page, notebook in known:
-        mark(page, notebook)
-        shutil.copy(notebook, target / "labs" / notebook.name)
     plain = [
         place for package in pins["packages"] for place, _ in package["files"].values() if place.startswith("wheels/")
     ]
     wheels = {Path(place).name.partition("-")[0]: place for place in plain}
     about = {"wheel": name, "assets": beside, "wheels": wheels, "labs": [notebook.stem for _, notebook in known]}
-    about["sizes"] = {
-        p.relative_to(target).as_posix(): p.stat().st_size for p in sorted(target.rglob("*")) if p.is_file()
-    }
     (target / "live.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
+    compile_modules(target)
+    loaded = {file for pattern in STARTS for file in target.glob(pattern)}
+    for page, notebook in known:
+        mark(page, notebook, sum(file.stat().st_size for file in loaded))
+        shutil.copy(notebook, target / "labs" / notebook.name)
     return target
+
+
+def compile_modules(target: Path) -> None:
+    """Compile the modules that a lab starts with, by the page's own Python; without Node the page compiles them itself.
+
+    Raises ``LiveError`` if that Python does not run.
+    """
+    node = shutil.which("node")
+    if not node:
+        print("node is not here: Python will start more slowly in the page")
+        return
+    done = subprocess.run([node, str(COMPILER), str(target)], capture_output=True, text=True)
+    if done.returncode:
+        raise LiveError(f"Python of the page cannot compile its modules: {done.stderr.strip()[-400:]}")
 
 
 def main() -> int:

@@ -7,15 +7,15 @@ export const quiet = { messageCallback: () => {} };
 // Pyodide with numpy and the miniquant wheel. `say` gets a line on what is loading.
 export async function startPython(manifest, say) {
   say("Python is loading");
+  const wheel = fetch(`${here}${manifest.wheel}`).then((answer) => answer.arrayBuffer()); // beside Pyodide, not after it
   const python = await loadPyodide({
     indexURL: `${here}pyodide/`,
     packageBaseUrl: `${here}pyodide/`,
+    packages: ["numpy"],
     stdout: () => {},
     stderr: () => {},
   });
-  say("numpy is loading");
-  const wheel = fetch(`${here}${manifest.wheel}`).then((answer) => answer.arrayBuffer());
-  await python.loadPackage(["numpy"], quiet);
+  say("The library is loading");
   python.unpackArchive(await wheel, "wheel");
   return python;
 }
@@ -23,9 +23,8 @@ export async function startPython(manifest, say) {
 // Puts files of the site where Python can import them.
 export async function addModules(python, names) {
   python.FS.mkdirTree("/page");
-  for (const name of names) {
-    python.FS.writeFile(`/page/${name}`, await (await fetch(`${here}${name}`)).text());
-  }
+  const texts = await Promise.all(names.map((name) => fetch(`${here}${name}`).then((answer) => answer.text())));
+  for (const [i, name] of names.entries()) python.FS.writeFile(`/page/${name}`, texts[i]);
   python.runPython("import sys; sys.path.insert(0, '/page')");
 }
 

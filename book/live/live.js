@@ -15,7 +15,8 @@ const button = (text, does, kind = "") => {
 const bar = document.createElement("div");
 bar.className = "mq-live-bar mq-live";
 const about = Object.assign(document.createElement("p"), { className: "mq-live-about" });
-about.textContent = "Python runs in this page. It takes some 20 MB once; nothing that you type leaves this computer.";
+const size = Math.round(Number(document.querySelector("script[data-bytes]").dataset.bytes) / 1e6);
+about.textContent = `Python runs in this page. The first time it loads ${size} MB; nothing that you type leaves this computer.`;
 const status = document.createElement("p");
 status.setAttribute("role", "status");
 const start = button("Try it here", () => begin(), "first");

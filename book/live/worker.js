@@ -36,6 +36,7 @@ async function boot({ manifest, files }) {
     }
   };
   shell = Shell(emit, arm, load);
+  setTimeout(() => python.runPython("import miniquant.lab")); // while the reader reads
 }
 
 const does = {

@@ -60,15 +60,15 @@ def test_cells_get_their_ids_once_and_the_script_stands_once(tmp_path):
     page.write_text(f"<head></head>{box}1</div>{box}2</div>", "utf-8")
     cells = [{"cell_type": kind, "id": name} for kind, name in (("code", "x"), ("markdown", "y"), ("code", "z"))]
     notebook.write_text(json.dumps({"cells": cells}), "utf-8")
-    live.mark(page, notebook)
+    live.mark(page, notebook, 12)
     first = page.read_text("utf-8")
     assert [first.count(f'data-cell="{name}"') for name in "xyz"] == [1, 0, 1]
-    assert first.count("_live/live.js") == 1
-    live.mark(page, notebook)
+    assert first.count("_live/live.js") == first.count('data-bytes="12"') == 1
+    live.mark(page, notebook, 12)
     assert page.read_text("utf-8") == first
     notebook.write_text(json.dumps({"cells": cells[:1]}), "utf-8")
     with pytest.raises(live.LiveError, match=r"a\.html has 2 code cells, its notebook 1"):
-        live.mark(page, notebook)
+        live.mark(page, notebook, 12)
 
 
 def test_modules_of_the_editor_find_each_other_by_file(tmp_path):
