@@ -219,6 +219,8 @@ def to_bump(file: Path, output: Path, layout: str) -> None:
 
     Its tokenizer goes beside it as well, as tokenizer.json. The layout "ckernel" is that of C-Kernel-Engine.
     """
+    from ..formats.bump.config import config_path, read_config
+    from ..formats.bump.tokenizer import tokenizer_path
     from ..formats.bump.write import left_behind, write_bump
     from ..formats.gguf_lite.sizes import human
 
@@ -228,10 +230,9 @@ def to_bump(file: Path, output: Path, layout: str) -> None:
         f"wrote {output}, {human(output.stat().st_size)}: {config.architecture}, {config.layers} layers, "
         f"{config.heads} heads, {config.kv_heads} of keys and values"
     )
-    beside = output.with_name("config.json")
-    click.echo(f"wrote {beside}")
-    if json.loads(beside.read_text("utf-8"))["bump"]["tokenizer_sha256"] is not None:
-        click.echo(f"wrote {output.with_name('tokenizer.json')}")
+    click.echo(f"wrote {config_path(output)}")
+    if read_config(output).tokenizer is not None:
+        click.echo(f"wrote {tokenizer_path(output)}")
     else:
         missing = visible(reason) or f"{file} holds no tokenizer"
         click.echo(f"there is no tokenizer.json beside it, which miniquant run needs: {missing}")
