@@ -11,6 +11,7 @@ import importlib.abc
 import importlib.util
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -28,6 +29,9 @@ SOURCE = ROOT / "src" / "miniquant"
 WORK = ROOT / ".mutants"  # what may be thrown away
 ELSEWHERE = 1000.0  # added to the seconds of tests that execute no line of the module: they come last
 TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take without it
+COMPILING = 60  # seconds more for a mutant whose kernels are compiled again
+COMPILED = ("formats/gguf/codecs/", "runtime/kernels.py", "runtime/compiled.py")  # what numba compiles, or keeps
+CALLED = ("common", "kquant", "compiled")  # the modules of these whose functions are parts of other modules' kernels
 MEMORY = 4 * 2**30  # bytes a mutant may take beyond what the parent has
 PRELOAD = ("numpy", "coverage", "pytest", "_pytest.doctest", "hypothesis.strategies", "hypothesis.extra.numpy",
            "hypothesis.internal.conjecture.engine", "rich.console", "click", "numba", "torch", "safetensors.torch",
@@ -53,9 +57,11 @@ def prepare() -> None:
     """Import once what every fork needs, but never miniquant itself."""
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1", MKL_NUM_THREADS="1", MPLBACKEND="agg")
     os.environ.update(COVERAGE_CORE="ctrace", MINIQUANT_PROGRESS="/dev/null")
+    os.environ["MINIQUANT_CACHE"] = str(WORK / "kernels")
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"  # nbval alone imports Jupyter, seconds for every fork
     (WORK / "site").mkdir(parents=True, exist_ok=True)
-    (WORK / "learnt").mkdir(exist_ok=True)
+    for name in ("learnt", "kernels"):
+        (WORK / name).mkdir(exist_ok=True)
     (WORK / "site" / "sitecustomize.py").write_text(SITE)
     global _lock
     _lock = (WORK / "lock").open("w")
@@ -270,7 +276,8 @@ def choose(
     """The tests for a mutant as (file, tests, seconds): files that killed before come first, then quick ones.
 
     Those that execute a line of the statement; where none does (coverage sees nothing of compiled code, and a module's
-    own level runs at import) those that execute any of the function, or of the module.
+    own level runs at import) those that execute any of the function, or of the module. A constant, a table, and a
+    function that only they call may be read by any test: files that name the module come first.
     """
     spans = [(mutant.line, mutant.last), mutant.function] if mutant.function else [(0, 10**9)]
     rows: list[tuple[float, str, str]] = []
@@ -285,7 +292,8 @@ def choose(
         if Path(file).stem == f"test_{Path(module).stem}":
             alien = {test for lines in facts["lines"].values() for test in lines}
             rows += [(seconds, file, test) for test, seconds in facts["times"].items() if test not in alien]
-    if not mutant.function:  # a constant or a table may be read by any test of the package
+    anywhere = not mutant.function or not rows
+    if anywhere:
         touched = {(file, test) for _, file, test in rows}
         rows += [
             (ELSEWHERE + seconds, file, test)
@@ -298,10 +306,11 @@ def choose(
         by_file[file].append((seconds % ELSEWHERE, test))
     chosen, total = [], 0.0
     first = {file: min(seconds for seconds, f, _ in rows if f == file) > ELSEWHERE for file in by_file}
-    listing = {file: mutant.function is not None or "unchanged" not in file for file in by_file}  # they see any table
+    listing = {file: not anywhere or "unchanged" not in file for file in by_file}  # they see any table
+    strange = {file: anywhere and not _names(file, module) for file in by_file}
 
-    def order(f: str) -> tuple[bool, int, bool, float]:
-        return listing[f], -kills[f], first[f], sum(t for t, _ in by_file[f]) / len(by_file[f])
+    def order(f: str) -> tuple[bool, bool, int, bool, float]:
+        return listing[f], strange[f], -kills[f], first[f], sum(t for t, _ in by_file[f]) / len(by_file[f])
 
     for file in sorted(by_file, key=order):
         names, cost = [], 0.0
@@ -315,9 +324,16 @@ def choose(
     return chosen
 
 
+def _names(file: str, module: str) -> bool:
+    """Whether a test file names a module, as ``miniquant.core.files`` or in ``from miniquant.core import files``."""
+    package, _, name = dotted(module).rpartition(".")
+    text = (ROOT / file).read_text("utf-8")
+    return re.search(rf"\b{re.escape(package)}(\.| import [^\n]*\b){name}\b", text) is not None
+
+
 def judge(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]]) -> tuple[str, str, float]:
     """What becomes of a mutant: "killed", "survived", "timeout" or "crash"; the file that killed it; the seconds."""
-    cpu = int(15 + 4 * sum(cost for _, _, cost in files))
+    cpu = int(15 + 4 * sum(cost for _, _, cost in files)) + COMPILING * module.startswith(COMPILED)
     ended, seconds, folder = in_fork(lambda folder: _try(module, mutant, files, cpu, folder), 60 + 4 * cpu)
     if ended == 70:
         sys.exit(f"{module}:{mutant.line}: the run went wrong\n{(folder / 'out.txt').read_text()[-2000:]}")
@@ -340,6 +356,11 @@ def _try(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]],
     """0: every test passed, 1: one failed, 70: something is wrong with this runner."""
     _limit()
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))  # seconds: SIGXCPU ends a loop that never returns
+    if module.startswith(COMPILED):  # numba would take a kernel with another number in it for the one it has kept
+        os.environ["MINIQUANT_CACHE"] = str(folder / "kernels")
+        changed = "*.nb?" if Path(module).stem in CALLED else f"{Path(module).stem}.*.nb?"
+        ignored = shutil.ignore_patterns(changed)
+        shutil.copytree(WORK / "kernels", folder / "kernels", ignore=ignored, dirs_exist_ok=True)
     sys.meta_path.insert(0, _Hook(module, mutant.source))
     (folder / "mutant.py").write_text(mutant.source)
     os.environ["MINIQUANT_MUTANT"] = os.pathsep.join([dotted(module), str(SOURCE / module), str(folder / "mutant.py")])

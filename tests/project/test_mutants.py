@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import mutants
 import pytest
-from mutants_faults import fingerprint
+from mutants_faults import Mutant, fingerprint
+from mutants_run import choose
 
 RESULT = mutants.load()
 MEASURED, NOT_MEASURED = RESULT["modules"], RESULT["not_measured"]
@@ -65,3 +68,15 @@ def test_a_docstring_or_a_comment_does_not_make_a_result_stale_and_code_does():
 def test_the_hash_is_the_same_under_every_python():
     source = "class A:\n    def f(self, *a: int, b=None, **c):\n        return [x for x in a if x] + [f'{b!r:>{c}}']\n"
     assert fingerprint(source) == "909f59d85289ce38"
+
+
+@pytest.mark.parametrize("function", [None, (22, 23)], ids=["a table", "a function that only the table calls"])
+def test_what_no_test_executes_is_tried_first_by_the_files_that_name_its_module(function):
+    near, far = "tests/formats/bump/test_bump_tokenizer.py", "tests/core/test_lazy.py"
+    known = {
+        far: {"times": {"quick": 0.25, "slow": 15.0}, "lines": {}},
+        near: {"times": {"a": 4.0, "b": 0.5, "c": 9.0}, "lines": {}},
+    }
+    fault = Mutant("", 23, 23, "", "", "", function)
+    chosen = choose("formats/gguf/pre_tokenizers.py", fault, known, Counter({far: 9}))
+    assert chosen == [(near, ["b", "a", "c"], 13.5), (far, ["quick"], 0.25)]
