@@ -31,10 +31,8 @@ def minigpt(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def ending(tmp_path_factory):
+def write_ending(folder, keys):
     """A llama that says the next token of its vocabulary after each, and whose texts end at token 70."""
-    folder = tmp_path_factory.mktemp("ending")
     sizes = SMALL | {"vocab": 1024, "embed": 64, "inner": 64, "heads": 2, "kv_heads": 1, "layers": 1, "context": 12}
     random = np.random.default_rng(0)
     rows = random.normal(size=(1024, 64)).astype(np.float32)
@@ -42,9 +40,14 @@ def ending(tmp_path_factory):
     zeros = {f"blk.0.{name}.weight": np.zeros((64, 64), np.float32) for name in ("attn_output", "ffn_down")}
     extra = {"token_embd.weight": rows, "output.weight": head, "output_norm.weight": np.ones(64, np.float32), **zeros}
     more = minigpt_tokenizer_metadata(load_tokenizer()) | {"tokenizer.ggml.eos_token_id": 70}
-    write_llama(folder / "m.gguf", sizes, extra=extra, more=more)
+    write_llama(folder / "m.gguf", sizes, extra=extra, more=more | keys)
     write_bump(folder / "m.gguf", folder / "weights.bump")
     return folder / "weights.bump"
+
+
+@pytest.fixture(scope="module")
+def ending(tmp_path_factory):
+    return write_ending(tmp_path_factory.mktemp("ending"), {})
 
 
 def text_of(first: int, n: int) -> str:
@@ -67,12 +70,23 @@ def test_a_text_ends_at_the_token_for_the_end_which_is_not_written(ending):
     assert "".join(speak.speak(ending, before, 50)) == text_of(67, 3)
 
 
+def test_a_token_that_commands_is_said_by_the_model_and_not_written(tmp_path):
+    kinds = np.ones(1024, np.int32)
+    kinds[68] = 3  # llama.h, a control token
+    path = write_ending(tmp_path, {"tokenizer.ggml.token_type": kinds})
+    before = load_tokenizer().decode([66])
+    with Runtime(path) as model:
+        assert model.greedy([66], 3) == [67, 68, 69]
+    assert "".join(speak.speak(path, before, 3)) == load_tokenizer().decode([67, 69])
+
+
 def test_a_temperature_draws_and_a_seed_repeats_it(minigpt):
     def said(**how):
         return "".join(speak.speak(minigpt / "weights.bump", PROMPT, 12, **how))
 
     assert said(temperature=1.0, seed=1) == said(temperature=1.0, seed=1) != said(temperature=1.0, seed=2)
     assert said(temperature=1e-4, seed=3) == said(seed=4) == said()
+    assert said(temperature=1.0) == said(temperature=1.0, seed=0) != said(temperature=1.0, seed=1)
 
 
 def test_tokens_are_drawn_by_the_softmax_of_logits_over_the_temperature():
@@ -82,6 +96,12 @@ def test_tokens_are_drawn_by_the_softmax_of_logits_over_the_temperature():
         drawn = np.bincount([_drawn(logits, temperature, random) for _ in range(4000)], minlength=4) / 4000
         assert np.abs(drawn[:3] - share / share.sum()).max() < 0.03 and drawn[3] == 0
     assert _drawn(logits + 1e4, 1.0, np.random.default_rng(1)) == _drawn(logits, 1.0, np.random.default_rng(1))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_model_that_computes_no_numbers_still_draws_a_token_of_its_vocabulary(wrong):
+    assert _drawn(np.full(4, wrong, np.float32), 1.0, np.random.default_rng(0)) in range(4)
 
 
 @pytest.mark.parametrize(
