@@ -480,3 +480,12 @@ def test_a_stub_behind_a_decorator_of_its_own_is_a_stub():
             function(1)
         except NotImplementedError as error:
             assert is_stub(error, function) is expected
+
+
+def test_a_students_function_cannot_change_a_table_of_the_course():
+    from miniquant.lessons.hostile_files.naive import SCALARS
+    from miniquant.lessons.safetensors.tensor_entries import ITEM
+
+    for table in (ITEM, SCALARS):
+        with pytest.raises(TypeError):
+            table[next(iter(table))] = 0

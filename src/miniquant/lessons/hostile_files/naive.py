@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from .machine import U64, Machine
 
 ENTRY = 88  # bytes of a tensor's entry in the reader's table; 32 of them are room for four dims
 
-SCALARS = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}  # type of a value -> its bytes
+# type of a value -> its bytes; a student's function cannot change it
+SCALARS = MappingProxyType({0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8})
 STRING, ARRAY = 8, 9
 BLOCKS = {0: (1, 4), 1: (1, 2), 2: (32, 18), 8: (32, 34)}  # F32, F16, Q4_0, Q8_0: weights and bytes of a block
 SMALLEST_STRING = 8  # its length, and nothing after it
