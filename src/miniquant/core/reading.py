@@ -18,30 +18,38 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from .errors import FormatError
+from .slices import Slices, stretch
 
 TEXT_PIECE = 2**16  # bytes
-Source = str | os.PathLike[str] | bytes | bytearray | memoryview  # a file by its path, or what is in it
+# a file by its path, what is in it, or what reads it by slices
+Source = str | os.PathLike[str] | bytes | bytearray | memoryview | Slices
 
 
 def path_of(source: Source) -> str | None:
     """The path of a file; ``None`` for bytes."""
-    return None if isinstance(source, bytes | bytearray | memoryview) else os.fsdecode(source)
+    return None if isinstance(source, bytes | bytearray | memoryview | Slices) else os.fsdecode(source)
 
 
 def label_of(source: Source, otherwise: str = "bytes") -> str:
     """A file's name without its folder: what a picture calls it, the same on every machine."""
+    if isinstance(source, Slices):
+        return source.name
     path = path_of(source)
     return otherwise if path is None else os.path.basename(path)
 
 
-def as_bytes(source: bytes | bytearray | memoryview) -> memoryview:
-    """A read-only view of some bytes; of what could change while it is read, a copy."""
+def as_bytes(source: bytes | bytearray | memoryview | Slices) -> memoryview:
+    """A read-only view of some bytes; of what could change while it is read, and of slices, a copy."""
+    if isinstance(source, Slices):
+        return memoryview(bytes(source))
     view = memoryview(source)
     return view.cast("B") if view.readonly and view.c_contiguous else memoryview(view.tobytes())
 
 
 class MappedFile:
     """A file that lies in memory only where it is read, or bytes that are there already. Usable in a ``with`` block.
+
+    A path is mapped; ``Slices`` are read page by page, so that a file without a path can be as large as one with.
 
     ``source`` is what it was opened from, ``path`` the file's (``None`` for bytes), ``label`` what an error message
     calls it. ``tensors`` maps names to infos with an ``offset`` from ``data_start`` and a length ``n_bytes``, in bytes.
@@ -54,14 +62,15 @@ class MappedFile:
     def __init__(self, source: Source, header_size: int) -> None:
         self.source: Source = source
         self.path, self.label = path_of(source), path_of(source) or "the bytes"
-        if isinstance(source, bytes | bytearray | memoryview):
-            self._data = as_bytes(source)
-            self._check_size(len(self._data), header_size)
+        self._data: memoryview | Slices
+        if isinstance(source, bytes | bytearray | memoryview | Slices):
+            self._data = source if isinstance(source, Slices) else as_bytes(source)
+            self._check_size(size_of(self._data), header_size)
         else:
             with open_regular(source) as file:
                 self._check_size(os.fstat(file.fileno()).st_size, header_size)
                 self._data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        self.n_bytes = len(self._data)
+        self.n_bytes = size_of(self._data)
 
     def _check_size(self, size: int, header_size: int) -> None:
         if size < header_size:
@@ -71,11 +80,11 @@ class MappedFile:
         """A tensor's bytes as they are in the file: (n_bytes,) uint8, read-only, not copied."""
         info = self._info(name)
         start = self.data_start + info.offset
-        return np.frombuffer(self._data[start : start + info.n_bytes], np.uint8)
+        return np.frombuffer(self._bytes(start, start + info.n_bytes), np.uint8)
 
     def read(self, start: int, end: int) -> bytes:
         """The file's bytes from ``start`` to ``end``, copied."""
-        return bytes(self._data[start:end])
+        return bytes(self._bytes(start, end))
 
     def close(self) -> None:
         """Let go of the file; arrays from ``raw`` stay valid until they are dropped."""
@@ -88,7 +97,7 @@ class MappedFile:
         self.close()
 
     def _info(self, name: str) -> Any:
-        if not len(self._data):
+        if not size_of(self._data):
             raise ValueError(f"{self.label} is closed; read inside the with block, or open it again")
         if name not in self.tensors:
             raise KeyError(f"no tensor {name!r} in {self.label}; the names are in .tensors")
@@ -96,14 +105,18 @@ class MappedFile:
 
     def _take(self, form: str, at: int, field: str) -> tuple[tuple[Any, ...], int]:
         """The values of a struct at byte ``at``, and the byte after them."""
-        size = struct.calcsize(form)
-        self._need(at, size, field)
-        return struct.unpack_from(form, self._data, at), at + size
+        after = at + struct.calcsize(form)
+        self._need(at, after - at, field)
+        return struct.unpack(form, self._bytes(at, after)), after
 
     def _need(self, at: int, size: int, field: str) -> None:
         if at + size > self.n_bytes:
             left = max(0, self.n_bytes - at)
             raise self._error(f"needs {size} bytes, the file ends after {left}; it is truncated", field, at)
+
+    def _bytes(self, start: int, end: int) -> memoryview:
+        """The file's bytes, not copied where they are mapped."""
+        return stretch(self._data, start, end)
 
     def _text(self, start: int, end: int, field: str) -> str:
         return decode_text(self._data, start, end - start, field, self.path)
@@ -157,7 +170,12 @@ def read_bounded(path: str | os.PathLike[str], most: int) -> bytes:
     return data
 
 
-def decode_text(data: memoryview, start: int, length: int, field: str, path: str | None) -> str:
+def size_of(data: memoryview | Slices) -> int:
+    """How many bytes there are."""
+    return data.size if isinstance(data, Slices) else len(data)
+
+
+def decode_text(data: memoryview | Slices, start: int, length: int, field: str, path: str | None) -> str:
     """The text at a place of the file. Raises ``FormatError`` if it is not UTF-8.
 
     A long one is looked through in pieces first, because Python's error carries a copy of all that it was given: a
@@ -169,8 +187,8 @@ def decode_text(data: memoryview, start: int, length: int, field: str, path: str
             decoder = codecs.getincrementaldecoder("utf-8")()
             for at in range(start, end, TEXT_PIECE):
                 held = len(decoder.getstate()[0])  # bytes of a character that the piece before cut in two
-                decoder.decode(data[at : min(at + TEXT_PIECE, end)], at + TEXT_PIECE >= end)
-        return str(data[start:end], "utf-8")
+                decoder.decode(stretch(data, at, min(at + TEXT_PIECE, end)), at + TEXT_PIECE >= end)
+        return str(stretch(data, start, end), "utf-8")
     except UnicodeDecodeError as error:
         where = at - held + error.start
         raise FormatError(f"not valid UTF-8 ({error.reason})", path=path, field=field, offset=where) from None

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable, Iterator
+from array import array
+from bisect import bisect, bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
 
 import numpy as np
+
+from ..core.slices import Bytes
+from .strings import LENGTH, walk_strings
 
 BEGINNING = 400  # bytes of a text or of unknown bytes: more than the 80 letters or 16 bytes that are shown
 LINE = 2**16  # bytes in which a line's "=" is looked for first
@@ -19,11 +24,11 @@ SHOWN, SHOWN_OF_A_SLICE = 6, 32  # elements of an array in its short text, and i
 class Decoder:
     """What the bytes of a field stand for. Positions count from the field's first byte; bytes may be cut short."""
 
-    def value(self, raw: np.ndarray) -> Any:
+    def value(self, raw: Bytes) -> Any:
         """What the bytes stand for; the bytes themselves if nothing more is known."""
         return bytes(raw)
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+    def text(self, raw: Bytes, start: int | None = None, end: int | None = None) -> str:
         """The value as short text; of an array, the elements that lie in the bytes ``start`` to ``end``."""
         return show(self.value(raw[:BEGINNING]))  # the field itself may be as long as a file
 
@@ -45,7 +50,7 @@ class Field:
     end: int
     category: str
     explanation: str
-    raw: np.ndarray = field(compare=False)
+    raw: Bytes = field(compare=False)
     decoder: Decoder = field(default_factory=Decoder, compare=False)
 
     def __len__(self) -> int:
@@ -73,7 +78,7 @@ class Field:
     def parts(self, start: int, end: int) -> str:
         """Which parts of the field lie in the file's bytes ``start`` to ``end``, if it has parts with names."""
         low, high = max(start, self.start) - self.start, min(end, self.end) - self.start
-        return self.decoder.parts(len(self.raw), low, high)
+        return self.decoder.parts(self.raw.size, low, high)
 
 
 @dataclass(frozen=True)
@@ -83,13 +88,13 @@ class Number(Decoder):
     code: str
     as_hex: bool = False
 
-    def value(self, raw: np.ndarray) -> Any:
+    def value(self, raw: Bytes) -> Any:
         """The number; bytes that are cut short stay bytes."""
-        if struct.calcsize(self.code) != len(raw):
+        if struct.calcsize(self.code) != raw.size:
             return bytes(raw)
         return struct.unpack(self.code, bytes(raw))[0]
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+    def text(self, raw: Bytes, start: int | None = None, end: int | None = None) -> str:
         """The number in decimal or hexadecimal digits."""
         value = self.value(raw)
         return f"0x{value:08X}" if self.as_hex and isinstance(value, int) else show(value)
@@ -102,7 +107,7 @@ class Member(Decoder):
     enum: type[IntEnum]
     code: str
 
-    def value(self, raw: np.ndarray) -> Any:
+    def value(self, raw: Bytes) -> Any:
         """The member; an unknown number stays a number, bytes that are cut short stay bytes."""
         number = Number(self.code).value(raw)
         return self.enum(number) if number in self.enum._value2member_map_ else number
@@ -114,16 +119,16 @@ class Dims(Decoder):
 
     width: int
 
-    def value(self, raw: np.ndarray) -> tuple[int, ...]:
+    def value(self, raw: Bytes) -> tuple[int, ...]:
         """The numbers that are there whole."""
-        count = len(raw) // self.width
+        count = raw.size // self.width
         return struct.unpack(f"<{count}{'I' if self.width == 4 else 'Q'}", bytes(raw[: count * self.width]))
 
 
 class Text(Decoder):
     """UTF-8."""
 
-    def value(self, raw: np.ndarray) -> str:
+    def value(self, raw: Bytes) -> str:
         """The text; what is no UTF-8 shows as a question mark."""
         return bytes(raw).decode("utf-8", "replace")
 
@@ -131,11 +136,11 @@ class Text(Decoder):
 class Line(Text):
     """A line of ``key=value``."""
 
-    def value(self, raw: np.ndarray) -> str:
+    def value(self, raw: Bytes) -> str:
         """The value."""
         return super().value(raw).removesuffix("\n").partition("=")[2]
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+    def text(self, raw: Bytes, start: int | None = None, end: int | None = None) -> str:
         """The value as short text."""
         head = bytes(raw[:LINE])
         return show(self.value(raw[: head.index(b"=") + 1 + BEGINNING] if b"=" in head else raw))
@@ -158,15 +163,15 @@ class Array(Decoder):
     piece_parts: dict[str, int] | None = None  # the parts of a piece, with their bytes
     shown: tuple[int, int] = (SHOWN, SHOWN_OF_A_SLICE)
 
-    def value(self, raw: np.ndarray) -> np.ndarray:
+    def value(self, raw: Bytes) -> np.ndarray:
         """The array in its shape, if all of it is there; else what is there, flat."""
-        array = self._elements(raw, 0, len(raw) // self.size)
+        array = self._elements(raw, 0, raw.size // self.size)
         return array.reshape(self.shape) if array.size == math.prod(self.shape) else array
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+    def text(self, raw: Bytes, start: int | None = None, end: int | None = None) -> str:
         """Where in the array, and the first numbers there."""
         first = (start or 0) // self.size
-        last = math.ceil((len(raw) if end is None else end) / self.size)
+        last = math.ceil((raw.size if end is None else end) / self.size)
         if self.decode is None:
             return f"{last - first} blocks of type {self.label}"
         shown = self.shown[start is not None]
@@ -174,7 +179,7 @@ class Array(Decoder):
         if not len(items):
             return "cut short"
         listed = ", ".join(f"{x:.4g}" if items.dtype.kind == "f" else str(x) for x in items.tolist())
-        named = self.parts(len(raw), start, end) if start is not None and end is not None else ""
+        named = self.parts(raw.size, start, end) if start is not None and end is not None else ""
         place = places_text(first * self.per, last * self.per - 1, self.shape)
         return f"{named + '; ' * bool(named)}{place}: {listed}" + ", …" * ((last - first) * self.per > shown)
 
@@ -192,8 +197,8 @@ class Array(Decoder):
             found.append(f"{', '.join(names)} of block {block}")
         return ", ".join(found)
 
-    def _elements(self, raw: np.ndarray, first: int, last: int) -> np.ndarray:
-        whole = np.ascontiguousarray(raw[first * self.size : min(last, len(raw) // self.size) * self.size])
+    def _elements(self, raw: Bytes, first: int, last: int) -> np.ndarray:
+        whole = np.ascontiguousarray(raw[first * self.size : min(last, raw.size // self.size) * self.size])
         return whole if self.decode is None else self.decode(whole)
 
 
@@ -205,31 +210,31 @@ def numbers(code: str, shape: tuple[int, ...], label: str = "") -> Array:
 class Strings(Decoder):
     """An array of strings, each after its length, <Q."""
 
-    def value(self, raw: np.ndarray) -> list[str]:
-        """The strings that are there whole."""
-        return [text for _, text in self._each(raw)]
+    _found: tuple[Bytes, array[int]] | None = None  # where those of the bytes that were asked for last begin
 
-    def text(self, raw: np.ndarray, start: int | None = None, end: int | None = None) -> str:
+    def value(self, raw: Bytes) -> list[str]:
+        """The strings that are there whole."""
+        return [self._string(raw, start) for start in self._starts(raw)]
+
+    def text(self, raw: Bytes, start: int | None = None, end: int | None = None) -> str:
         """The first few, with their numbers."""
-        begin, stop = start or 0, end or len(raw)
+        starts = self._starts(raw)
+        first = max(0, bisect(starts, start or 0) - 1)
+        last = min(bisect_left(starts, raw.size if end is None else end), first + SHOWN + 1)
         inside = []
-        for index, (after, text) in enumerate(self._each(raw)):
-            if after > begin:
-                inside.append(f"[{index}] {text if len(text) <= 40 else text[:39] + '…'!r}")
-            if after >= stop or len(inside) > SHOWN:
-                break
+        for index in range(first, last):
+            text = self._string(raw, starts[index])
+            inside.append(f"[{index}] {text if len(text) <= 40 else text[:39] + '…'!r}")
         return ", ".join(inside[:SHOWN]) + ", …" * (len(inside) > SHOWN)
 
-    def _each(self, raw: np.ndarray) -> Iterator[tuple[int, str]]:
-        """Each string with the position after its last byte; stops where the bytes end."""
-        data, at = np.ascontiguousarray(raw).data, 0
-        while at + 8 <= len(data):
-            (length,) = struct.unpack_from("<Q", data, at)
-            after = at + 8 + length
-            if after > len(data):
-                return
-            yield after, str(data[at + 8 : after], "utf-8", "replace")
-            at = after
+    def _starts(self, raw: Bytes) -> array[int]:
+        if self._found is None or self._found[0] is not raw:
+            self._found = raw, walk_strings(raw, 0, raw.size // LENGTH.size, raw.size)[0]
+        return self._found[1]
+
+    def _string(self, raw: Bytes, start: int) -> str:
+        (length,) = LENGTH.unpack(bytes(raw[start : start + LENGTH.size]))
+        return bytes(raw[start + LENGTH.size : start + LENGTH.size + length]).decode("utf-8", "replace")
 
 
 def show(value: Any) -> str:
@@ -252,5 +257,13 @@ def places_text(first: int, last: int, shape: tuple[int, ...]) -> str:
     if not shape:
         return "the number"
     last = min(last, math.prod(shape) - 1)
-    ends = [str([int(i) for i in np.unravel_index(k, shape)]) for k in dict.fromkeys((first, last))]
-    return " to ".join(ends)
+    return " to ".join(str(_index(k, shape)) for k in dict.fromkeys((first, last)))
+
+
+def _index(number: int, shape: tuple[int, ...]) -> list[int]:
+    """Where an element of a flat array lies in its shape; numpy's own knows no large numbers."""
+    found = []
+    for dim in reversed(shape):
+        number, place = divmod(number, dim)
+        found.append(place)
+    return found[::-1]

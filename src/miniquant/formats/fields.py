@@ -7,15 +7,17 @@ one that the reader itself raises. Each format's folder names its own bytes, and
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import numpy as np
 
 from ..core.errors import FormatError
 from ..core.reading import MappedFile, label_of, open_regular
 from ..core.reading import Source as Given
+from ..core.slices import Bytes, Slices
 from .field import Field
 from .file import Beside
-from .registry import Format, format_of_bytes, formats
+from .registry import HEAD, Format, format_of_bytes, formats
 
 Source = Given | MappedFile
 IN_MEMORY = 1 << 26  # a file up to 64 MiB is read, a larger one is mapped
@@ -35,13 +37,12 @@ def fields(source: Source, beside: Beside | None = None) -> list[Field]:
 def parse(source: Source, beside: Beside | None = None) -> tuple[list[Field], FormatError | None]:
     """``fields`` and, for a malformed file, the error with which its reader stops (without the path)."""
     given = given_of(source)
-    data = load(source)
-    format = format_of_bytes(bytes(data[:16]))
-    if format is None or format.fields is None:
-        format = formats()[OTHERWISE]
+    data = given if isinstance(given, Slices) else load(given)
+    format = format_of_bytes(bytes(data[:HEAD])) or formats()[OTHERWISE]
     error = _error_of(given, beside or {}, format)
+    named = format.fields(data, given, beside or {}) if format.fields else _tensors(data, given, format)
     found: list[Field] = []
-    for part in format.fields(data, given, beside or {}) if format.fields else ():
+    for part in named:
         if error and part.category != "header" and part.start > (error.offset or 0) and not _about_data(error):
             break
         found.append(part)
@@ -51,7 +52,7 @@ def parse(source: Source, beside: Beside | None = None) -> tuple[list[Field], Fo
 def load(source: Source) -> np.ndarray:
     """The bytes of a file, or the bytes themselves: (n,) uint8; large files are mapped, not read."""
     given = given_of(source)
-    if isinstance(given, bytes | bytearray | memoryview):
+    if isinstance(given, bytes | bytearray | memoryview | Slices):
         return np.frombuffer(bytes(given), np.uint8)
     with open_regular(given) as file:
         if os.fstat(file.fileno()).st_size > IN_MEMORY:
@@ -73,11 +74,33 @@ def _error_of(source: Given, beside: Beside, format: Format) -> FormatError | No
     try:
         if format.check is not None:
             format.check(source, beside)
+        else:
+            format.open(source, beside).close()
     except FormatError as error:
         message = str(error).removeprefix(f"{error.path}: ")
         where = f"{error.field or ''} at byte {error.offset}: ".lstrip()
         return FormatError(message.removeprefix(where), field=error.field, offset=error.offset)
     return None
+
+
+def _tensors(data: Bytes, source: Given, format: Format) -> Iterator[Field]:
+    """Of a format whose bytes nobody has named yet: where the tensors lie, and what is between them."""
+    try:
+        with format.open(source, {}) as file:
+            infos = [(file.data_start + info.offset, info) for info in file.tensors.values() if info.n_bytes]
+    except FormatError:
+        return
+    at = 0
+    for start, info in sorted(infos, key=lambda item: item[0]):
+        if start > at:
+            yield Field(
+                "header and names", at, start, "metadata", f"{format.title} names its tensors here", data[at:start]
+            )
+        at = start + info.n_bytes
+        what = info.dtype.description
+        yield Field(f"tensor {info.name[:60]!r}: data", start, at, "values", what, data[start:at])
+    if at < data.size:
+        yield Field("the end", at, data.size, "metadata", "what comes after the last tensor", data[at:])
 
 
 def _about_data(error: FormatError) -> bool:
@@ -87,11 +110,11 @@ def _about_data(error: FormatError) -> bool:
     return places or field == "header.checksum"
 
 
-def _with_gaps(found: list[Field], data: np.ndarray, error: FormatError | None) -> list[Field]:
+def _with_gaps(found: list[Field], data: Bytes, error: FormatError | None) -> list[Field]:
     """The fields, and what lies between and after them."""
     whole, at = [], 0
     for part in [*found, None]:
-        end = len(data) if part is None else part.start
+        end = data.size if part is None else part.start
         if end > at and error:
             whole.append(Field("unread", at, end, "unread", "a reader stops before it gets here", data[at:end]))
         elif end > at:

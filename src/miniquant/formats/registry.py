@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import FormatError
 from ..core.reading import Source, as_bytes, open_regular, path_of
+from ..core.slices import Bytes, Slices
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from .field import Field
     from .file import Beside, TensorFile
 
@@ -43,7 +42,7 @@ class Format:
     begins: str
     matches: Callable[[bytes], bool]
     open: Callable[[Source, Beside], TensorFile[Any]]
-    fields: Callable[[np.ndarray, Source, Beside], Iterator[Field]] | None = None
+    fields: Callable[[Bytes, Source, Beside], Iterator[Field]] | None = None
     check: Callable[[Source, Beside], None] | None = None
 
 
@@ -92,8 +91,8 @@ def format_of(source: Source) -> Format:
 
 def head_of(source: Source) -> bytes:
     """The first bytes of a file, 16 at most."""
-    if isinstance(source, bytes | bytearray | memoryview):
-        return bytes(as_bytes(source)[:HEAD])
+    if isinstance(source, bytes | bytearray | memoryview | Slices):
+        return bytes(as_bytes(source[:HEAD]))
     with open_regular(source) as file:
         return file.read(HEAD)
 

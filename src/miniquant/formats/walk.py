@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
+from ..core.slices import Bytes
 from .field import Decoder, Field
 
 MAGIC_FIELD = "header.magic"
 
 
 class Walk:
-    """A position in a file's bytes, (n,) uint8. ``take`` and ``peek`` raise ``EOFError`` if the file ends first."""
+    """A position in a file's bytes. ``take`` and ``peek`` raise ``EOFError`` if the file ends first."""
 
-    def __init__(self, data: np.ndarray) -> None:
+    def __init__(self, data: Bytes) -> None:
         self.data, self.at = data, 0
 
     def take(self, name: str, size: int, category: str, decoder: Decoder, explanation: str) -> Field:
@@ -30,13 +29,13 @@ class Walk:
 
     def need(self, size: int) -> None:
         """Raise ``EOFError`` if fewer bytes are left."""
-        if self.at + size > len(self.data):
+        if self.at + size > self.data.size:
             raise EOFError
 
 
-def padding(name: str, data: np.ndarray, start: int, end: int, what: str) -> Iterator[Field]:
+def padding(name: str, data: Bytes, start: int, end: int, what: str) -> Iterator[Field]:
     """The bytes from ``start`` to ``end`` as a field of padding, as far as the file has them; nothing if none."""
-    end = min(end, len(data))
+    end = min(end, data.size)
     if end > start:
         yield Field(name, start, end, "padding", what, data[start:end])
 

@@ -23,6 +23,9 @@ CATEGORIES = {  # of a field -> (letter, what it is, its colour as red, green, b
     "scales": ("S", "scales", "240,228,66"),
     "values": ("V", "values", "86,180,233"),
     "padding": ("P", "padding", "190,190,190"),
+    "import": ("I", "imports a name", "213,94,0"),
+    "call": ("C", "calls something", "204,121,167"),
+    "memo": ("R", "remembers or recalls", "0,158,115"),
     "unread": ("?", "unread", "213,94,0"),
 }
 

@@ -393,6 +393,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     @example(b"")
     @example(VALID)
     @example(SEED)
+    @example(CORPUS["a name twice"].data)
     def read(data):
         nonlocal whole
         scratch.write_bytes(data)

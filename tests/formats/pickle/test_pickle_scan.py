@@ -24,8 +24,9 @@ from hypothesis import strategies as st
 
 from miniquant.core.errors import FormatError, PickleSecurityRisk
 from miniquant.formats.pickle import scan
+from miniquant.formats.pickle.opcodes import MEANINGS, kind_of
 from miniquant.formats.pickle.scan import STATE_DICT, imports, off_list, refuse_unlisted, scan_file, steps
-from miniquant.inspect.pickle_view import MEANINGS, kind_of, pickleview
+from miniquant.inspect.pickle_view import pickleview
 from miniquant.lessons.pickle.toys import evasions
 from miniquant.models.minigpt import random_model
 from miniquant.models.pretrained import load_pretrained

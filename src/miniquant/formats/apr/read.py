@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,10 +11,9 @@ import numpy as np
 from ...core.errors import FormatError
 from ...core.reading import Source
 from ..file import TensorFile
+from ..json_places import members
 from ..tensor import TensorInfo
 from .types import APR_VERSION, AprType
-
-_SPACE = re.compile(r"[ \t\n\r]*")
 
 
 def open_apr(source: Source) -> AprFile:
@@ -68,29 +66,11 @@ def _array(tensor: dict[str, Any]) -> np.ndarray:
 def _lists(text: str) -> Iterator[tuple[str, int, int]]:
     """Where the list of each tensor begins and ends in the text; of a key that comes twice, the last."""
     places = {}
-    for key, start, _ in _members(text, 0):
-        if key == "tensors":
+    for part in members(text, 0):
+        if part.key == "tensors":
             places = {
-                name: next(place for place in reversed(list(_members(text, at))) if place[0] == "data")
-                for name, at, _ in _members(text, start)
+                tensor.key: next(place for place in reversed(list(members(text, tensor.start))) if place.key == "data")
+                for tensor in members(text, part.start)
             }
-    for name, (_, start, end) in sorted(places.items(), key=lambda item: item[1][1]):
-        yield name, start, end
-
-
-def _members(text: str, at: int) -> Iterator[tuple[str, int, int]]:
-    """The keys of the object that begins in the text at ``at``, each with where its value begins and ends."""
-    decoder = json.JSONDecoder()
-
-    def skip(at: int) -> int:
-        space = _SPACE.match(text, at)
-        return at if space is None else space.end()
-
-    at = skip(skip(at) + 1)
-    while text[at] != "}":
-        key, at = decoder.raw_decode(text, at)
-        start = skip(skip(at) + 1)
-        _, end = decoder.raw_decode(text, start)
-        yield key, start, end
-        at = skip(end)
-        at = skip(at + 1) if text[at] == "," else at
+    for name, place in sorted(places.items(), key=lambda item: item[1].start):
+        yield name, place.start, place.end

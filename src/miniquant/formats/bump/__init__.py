@@ -13,8 +13,7 @@ from ...core.reading import Source
 from ..registry import Format
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from ...core.slices import Bytes
     from ..field import Field
     from ..file import Beside
     from .read import BumpFile, open_bump
@@ -36,7 +35,7 @@ def _open(source: Source, beside: Beside) -> BumpFile:
     return open_bump(source, beside.get("config.json"))
 
 
-def _fields(data: np.ndarray, source: Source, beside: Beside) -> Iterator[Field]:
+def _fields(data: Bytes, source: Source, beside: Beside) -> Iterator[Field]:
     from .fields import bump_fields
 
     return bump_fields(data, source, beside.get("config.json"))

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from ...core.errors import FormatError
 from ...core.reading import Source, as_bytes, path_of
+from ...core.slices import Slices
 from .types import LAYOUTS, BumpConfig, fits_ckernel
 
 NAME = "config.json"
@@ -218,7 +219,7 @@ class _Reader:
 
     def _load(self) -> int:
         """Take in the text, if it is not too long; returns its length in bytes."""
-        if isinstance(self.source, bytes | bytearray | memoryview):
+        if isinstance(self.source, bytes | bytearray | memoryview | Slices):
             data = as_bytes(self.source)
             self.text = bytes(data[:LARGEST])
             return len(data)

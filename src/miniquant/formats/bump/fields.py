@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import FormatError, QuantizationError
 from ...core.reading import Source, path_of
+from ...core.slices import Bytes
 from ..field import Decoder, Field, Member, Number, Text
 from ..gguf.fields import tensor_values
 from ..gguf.read import padded
@@ -38,10 +39,10 @@ EXPLAINED = {
 }
 
 
-def bump_fields(data: np.ndarray, source: Source, config_json: Source | None = None) -> Iterator[Field]:
+def bump_fields(data: Bytes, source: Source, config_json: Source | None = None) -> Iterator[Field]:
     """The fields of a bump file, as far as its structure carries.
 
-    data: (n,) uint8, the whole file. source, config_json: as ``open_bump`` takes them
+    data: the whole file. source, config_json: as ``open_bump`` takes them
     """
     walk = Walk(data)
     decoders = {8: Number("<Q"), 4: Number("<I"), 32: Decoder()}
@@ -55,14 +56,14 @@ def bump_fields(data: np.ndarray, source: Source, config_json: Source | None = N
         )
         yield count
         config = _config(data, source, config_json)
-        asked = islice(parts(config), count.value + 1) if config and count.value < len(data) else ()
+        asked = islice(parts(config), count.value + 1) if config and count.value < data.size else ()
         names = [part.name for part in asked]  # config.json may claim billions of layers
         codes = []
         for index in range(count.value):
             name = repr(names[index]) if index < len(names) else f"tensor {index}"
             what = "how its values are stored, in bump's own numbers"
             yield (code := walk.take(f"type of {name}", 1, "dtype", Member(BumpType, "<B"), what))
-            codes.append(_described(*code.raw.tolist()))
+            codes.append(_described(*bytes(code.raw)))
     except EOFError:
         return
     if config is not None and len(codes) == len(names):
@@ -75,7 +76,7 @@ def _described(code: int) -> BumpType | None:
     return kind if kind is not None and kind.ggml is not None else None
 
 
-def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpType | None]) -> Iterator[Field]:
+def _tensors(data: Bytes, end: int, config: BumpConfig, kinds: list[BumpType | None]) -> Iterator[Field]:
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return
@@ -85,11 +86,11 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
     try:
         for tensor in places(config, known):
             yield from padding(f"padding after {before}", data, end, tensor.offset, zeros)
-            stop = min(tensor.offset + tensor.n_bytes, len(data))
+            stop = min(tensor.offset + tensor.n_bytes, data.size)
             if stop <= tensor.offset:
                 return
             raw, what = data[tensor.offset : stop], tensor.dtype.description
-            if tensor.name in empty and not raw.any():
+            if tensor.name in empty and not np.asarray(raw).any():
                 absent = "a bias" if len(tensor.shape) == 1 else "positions"
                 what = f"zeros: the place of {absent} that the model does not have"
             what += cut_short(stop - tensor.offset, tensor.n_bytes)
@@ -101,10 +102,10 @@ def _tensors(data: np.ndarray, end: int, config: BumpConfig, kinds: list[BumpTyp
     yield from padding(f"padding after {before}", data, end, padded(end, config.alignment), zeros)
 
 
-def _config(data: np.ndarray, source: Source, config_json: Source | None) -> BumpConfig | None:
+def _config(data: Bytes, source: Source, config_json: Source | None) -> BumpConfig | None:
     at = OFFSETS["checksum"]
     try:
-        return read_config(source, data[at : at + 32].tobytes(), config_json).config
+        return read_config(source, bytes(data[at : at + 32]), config_json).config
     except FormatError:
         return None
 

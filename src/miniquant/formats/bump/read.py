@@ -12,6 +12,7 @@ import numpy as np
 
 from ...core.errors import FormatError, MiniquantError, QuantizationError
 from ...core.reading import Source
+from ...core.slices import Slices
 from ..file import TensorFile
 from ..gguf.codecs import decode
 from ..gguf.read import padded
@@ -44,7 +45,7 @@ def open_bump(source: Source, config: Source | None = None) -> BumpFile:
     Raises ``FormatError`` for a malformed file or one that does not fit its ``config.json``, ``OSError`` for one that
     cannot be opened.
     """
-    if isinstance(source, bytes | bytearray | memoryview):
+    if isinstance(source, bytes | bytearray | memoryview | Slices):
         return BumpFile(source, config)
     for _ in range(PATIENCE):
         before = os.stat(source)
@@ -69,7 +70,7 @@ class BumpFile(TensorFile[BumpType]):
     def __init__(self, source: Source, config: Source | None = None) -> None:
         super().__init__(source, HEADER.size)
         self.data_start = 0  # offsets count from the file's start
-        self.header = Header._make(HEADER.unpack_from(self._data))
+        self.header = Header._make(HEADER.unpack(self._bytes(0, HEADER.size)))
         self._check_header()
         (count,), _ = self._take(COUNT.format, HEADER.size, "dtype table: count")
         self.beside = read_config(source, self.header.checksum, config)
@@ -142,7 +143,7 @@ class BumpFile(TensorFile[BumpType]):
             )
         self._need(at, count, "dtype table")
         types = []
-        for index, code in enumerate(self._data[at : at + count]):
+        for index, code in enumerate(self._bytes(at, at + count)):
             if code >= len(BumpType) or BumpType(code).ggml is None:
                 known = ", ".join(f"{kind.value} ({kind.name})" for kind in BumpType if kind.ggml is not None)
                 raise self._error(
@@ -214,7 +215,7 @@ class BumpFile(TensorFile[BumpType]):
     def _check_padding(self, count: int) -> None:
         end, before = HEADER.size + COUNT.size + count, "the dtype table"
         for name, start in [*((t.name, t.offset) for t in self.tensors.values()), ("", self.n_bytes)]:
-            if any(self._data[end:start]):
+            if any(self._bytes(end, start)):
                 raise self._error("these bytes are zeros", f"padding after {before}", end)
             if name:
                 end, before = start + self.tensors[name].n_bytes, repr(name)
@@ -228,10 +229,10 @@ class BumpFile(TensorFile[BumpType]):
                     raise self._error("these bytes are zeros in a llama", f"tensor {name!r}", start)
 
     def _check_sum(self) -> None:
-        digest, mapping = hashlib.sha256(), self._data.obj
+        digest, mapping = hashlib.sha256(), getattr(self._data, "obj", None)
         for start in range(0, self.n_bytes, PIECE):
             end = min(start + PIECE, self.n_bytes)
-            digest.update(self._data[max(start, HEADER.size) : end])
+            digest.update(self._bytes(max(start, HEADER.size), end))
             if isinstance(mapping, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
                 mapping.madvise(mmap.MADV_DONTNEED, start, end - start)  # else all of it would count as memory in use
         found = digest.digest()

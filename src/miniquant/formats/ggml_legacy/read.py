@@ -68,7 +68,7 @@ class LegacyFile(TensorFile[LegacyType]):
     def _token(self, index: int) -> bytes:
         (length,) = self._numbers("<i", f"token {index}: length")
         start = self._step(length, f"token {index}")
-        return bytes(self._data[start : start + length])
+        return self.read(start, start + length)
 
     def _read_info(self) -> TensorInfo[LegacyType]:
         n_dims, length, code = self._numbers("<3i", "tensor header")
@@ -77,12 +77,13 @@ class LegacyFile(TensorFile[LegacyType]):
             raise self._error(message, "tensor header", self._at - 12)
         shape = self._numbers(f"<{n_dims}i", "dims")[::-1]
         start = self._step(length, "tensor name")
-        name = bytes(self._data[start : start + length]).decode("utf-8", "replace")
+        name = self.read(start, start + length).decode("utf-8", "replace")
         dtype = LegacyType(code)
         return TensorInfo(name, shape, dtype, self._step(dtype.bytes_of(shape), f"tensor {name!r}"))
 
     def _numbers(self, form: str, field: str) -> tuple[Any, ...]:
-        return struct.unpack_from(form, self._data, self._step(struct.calcsize(form), field))
+        start = self._step(struct.calcsize(form), field)
+        return struct.unpack(form, self._bytes(start, self._at))
 
     def _step(self, size: int, field: str) -> int:
         """Where the next ``size`` bytes begin, after a look at whether the file has them."""

@@ -10,8 +10,7 @@ from ...core.reading import Source
 from ..registry import Format
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from ...core.slices import Bytes
     from ..field import Field
     from ..file import Beside
     from .codecs import decode, encode
@@ -48,7 +47,7 @@ def _open(source: Source, beside: Beside) -> GGUFFile:
     return read_gguf(source)
 
 
-def _fields(data: np.ndarray, source: Source, beside: Beside) -> Iterator[Field]:
+def _fields(data: Bytes, source: Source, beside: Beside) -> Iterator[Field]:
     from .fields import gguf_fields
 
     return gguf_fields(data)

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...core.reading import Source
+from ...core.slices import Bytes
 from ..field import Array, Decoder, Dims, Field, Member, Number, Strings, Text, numbers
+from ..strings import walk_strings
 from ..tensor import TensorInfo
 from ..walk import MAGIC_FIELD, Walk, cut_short, padding
 from .codecs import CODECS, codec_of, decode
@@ -54,7 +56,7 @@ def block_fields(raw: np.ndarray, dtype: GGMLType) -> list[Field]:
     return found
 
 
-def gguf_fields(data: np.ndarray) -> Iterator[Field]:
+def gguf_fields(data: Bytes) -> Iterator[Field]:
     """The fields of a GGUF file, as far as its structure carries; zero-length fields are left out."""
     walk, alignment = Walk(data), ALIGNMENT
     infos: list[TensorInfo[GGMLType]] = []
@@ -113,7 +115,10 @@ def _array(walk: Walk, key: str) -> Iterator[Field]:
     n = count.value
     decoder: Decoder
     if of.value == ValueType.STRING:
-        size, decoder, what = _length_of_strings(walk, n), Strings(), f"{n} strings, each behind its length"
+        starts, end = walk_strings(walk.data, walk.at, n, walk.data.size)
+        if len(starts) < n:
+            raise EOFError
+        size, decoder, what = end - walk.at, Strings(), f"{n} strings, each behind its length"
     elif of.value in _NUMBERS:
         array = numbers(_NUMBERS[of.value], (n,))
         size, decoder, what = n * array.size, array, f"{n} numbers of type {of.value.name}"
@@ -121,17 +126,6 @@ def _array(walk: Walk, key: str) -> Iterator[Field]:
         raise EOFError
     if size:
         yield walk.take(f"{key}: elements", size, "metadata", decoder, what)
-
-
-def _length_of_strings(walk: Walk, count: int) -> int:
-    at, end = walk.at, len(walk.data)
-    for _ in range(count):
-        if at + 8 > end:
-            raise EOFError
-        at += 8 + int.from_bytes(walk.data[at : at + 8].tobytes(), "little")
-    if at > end:
-        raise EOFError
-    return at - walk.at
 
 
 def _info(walk: Walk, index: int, infos: list[TensorInfo[GGMLType]]) -> Iterator[Field]:
@@ -157,7 +151,7 @@ def _info(walk: Walk, index: int, infos: list[TensorInfo[GGMLType]]) -> Iterator
     infos.append(TensorInfo(name, dims[::-1], kind.value, offset.value))
 
 
-def _data(data: np.ndarray, head: int, infos: list[TensorInfo[GGMLType]], alignment: int) -> Iterator[Field]:
+def _data(data: Bytes, head: int, infos: list[TensorInfo[GGMLType]], alignment: int) -> Iterator[Field]:
     """The padding and the tensors; what overlaps is left out, what the file's end cuts is shortened."""
     zeros = f"zeros up to the next multiple of {alignment}"
     start = padded(head, alignment)
@@ -165,9 +159,9 @@ def _data(data: np.ndarray, head: int, infos: list[TensorInfo[GGMLType]], alignm
     end = start
     for info in sorted(infos, key=lambda info: info.offset):
         at = start + info.offset
-        if at < end or at >= len(data) or _impossible(info) or not info.n_bytes:
+        if at < end or at >= data.size or _impossible(info) or not info.n_bytes:
             continue
-        stop = min(at + info.n_bytes, len(data))
+        stop = min(at + info.n_bytes, data.size)
         what = info.dtype.description + cut_short(stop - at, info.n_bytes)
         decoder = tensor_values(info.dtype, info.shape)
         yield Field(f"tensor {info.name!r}: data", at, stop, "values", what, data[at:stop], decoder)

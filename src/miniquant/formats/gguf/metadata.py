@@ -18,6 +18,8 @@ import numpy as np
 
 from ...core.errors import MetadataError
 from ...core.reading import decode_text
+from ...core.slices import Slices, ahead, stretch
+from ..strings import LENGTH
 
 
 class ValueType(IntEnum):
@@ -80,7 +82,7 @@ class Typed(NamedTuple):
 class StringArray(Sequence[str]):
     """An array of strings in a mapped file: found once, decoded only when asked for."""
 
-    def __init__(self, data: memoryview, starts: Sequence[int], where: str, path: str | None) -> None:
+    def __init__(self, data: memoryview | Slices, starts: Sequence[int], where: str, path: str | None) -> None:
         self._data, self._starts, self._where, self._path = data, starts, where, path
 
     def __len__(self) -> int:
@@ -96,7 +98,16 @@ class StringArray(Sequence[str]):
         return self._decode(self._starts[index])
 
     def __iter__(self) -> Iterator[str]:
-        return map(self._decode, self._starts)
+        piece, base = memoryview(b""), 0
+        for start in self._starts:
+            if start + LENGTH.size > base + len(piece):
+                piece, base = ahead(self._data, start), start
+            at = start + LENGTH.size - base
+            end = at + LENGTH.unpack_from(piece, start - base)[0]
+            try:
+                yield str(piece[at:end], "utf-8") if end <= len(piece) else self._decode(start)
+            except UnicodeDecodeError:
+                self._decode(start)  # raises what says where
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and not isinstance(other, str) and list(self) == list(other)
@@ -108,8 +119,8 @@ class StringArray(Sequence[str]):
         return f"<{len(self)} strings: {shown}{', …' if len(self) > 4 else ''}>"
 
     def _decode(self, start: int) -> str:
-        (length,) = struct.unpack_from("<Q", self._data, start)
-        return decode_text(self._data, start + 8, length, self._where, self._path)
+        (length,) = LENGTH.unpack(stretch(self._data, start, start + LENGTH.size))
+        return decode_text(self._data, start + LENGTH.size, length, self._where, self._path)
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------------

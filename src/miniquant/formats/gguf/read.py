@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import math
 import struct
-from array import array
 from typing import Any
 
 import numpy as np
 
 from ...core.reading import Source
 from ..file import TensorFile
+from ..strings import walk_strings
 from ..tensor import TensorInfo
 from .codecs import decode
 from .metadata import MAX_KEY, NUMPY, StringArray, Typed, ValueType
@@ -107,7 +107,7 @@ class GGUFFile(TensorFile[GGMLType]):
     # -- the parts of the format, in their order
 
     def _read_header(self) -> tuple[int, int]:
-        magic, version, n_tensors, n_pairs = HEADER.unpack_from(self._data)
+        magic, version, n_tensors, n_pairs = HEADER.unpack(self._bytes(0, HEADER.size))
         if magic != MAGIC:
             hint = "; this is a GGUF-lite file" if magic == b"TFLG" else ""
             raise self._error(f"found {magic!r}, a GGUF file begins with {MAGIC!r}{hint}", "header.magic", 0)
@@ -158,7 +158,7 @@ class GGUFFile(TensorFile[GGMLType]):
         size = NUMPY[kind].itemsize
         self._need(at, size, field)
         self._check_bool(kind, at, 1, field)
-        return np.frombuffer(self._data, NUMPY[kind], 1, at)[0].item(), at + size
+        return np.frombuffer(self._bytes(at, at + size), NUMPY[kind])[0].item(), at + size
 
     def _array(self, key: str, of: ValueType, at: int) -> tuple[Any, int]:
         field = f"metadata {key!r}"
@@ -177,25 +177,20 @@ class GGUFFile(TensorFile[GGMLType]):
                 at - 8,
             )
         self._check_bool(of, at, count, field)
-        return np.frombuffer(self._data, NUMPY[of], count, at), at + count * size
+        return np.frombuffer(self._bytes(at, at + count * size), NUMPY[of]), at + count * size
 
     def _string_array(self, count: int, at: int, field: str) -> tuple[StringArray, int]:
         if count * 8 > self.n_bytes - at:
             raise self._error(f"found {count} strings, {self.n_bytes - at} bytes are left", f"{field}: length", at - 8)
-        starts = array("I" if self.n_bytes < 2**32 else "Q")
-        length_at, end = struct.Struct("<Q").unpack_from, self.n_bytes
-        for index in range(count):
-            after = at + 8
-            length = length_at(self._data, at)[0] if after <= end else end
-            if after + length > end:
-                raise self._error(f"string {index} of {count} ends outside the file of {end} bytes", field, at)
-            starts.append(at)
-            at = after + length
+        starts, at = walk_strings(self._data, at, count, self.n_bytes)
+        if len(starts) < count:
+            message = f"string {len(starts)} of {count} ends outside the file of {self.n_bytes} bytes"
+            raise self._error(message, field, at)
         return StringArray(self._data, starts, field, self.path), at
 
     def _check_bool(self, kind: ValueType, at: int, count: int, field: str) -> None:
         if kind == ValueType.BOOL and count:
-            values = np.frombuffer(self._data, np.uint8, count, at)
+            values = np.frombuffer(self._bytes(at, at + count), np.uint8)
             if values.max() > 1:
                 wrong = int(np.argmax(values > 1))
                 raise self._error(f"found the byte {values[wrong]} for a truth value; it is 0 or 1", field, at + wrong)

@@ -9,8 +9,7 @@ from ...core.reading import Source
 from ..registry import Format
 
 if TYPE_CHECKING:
-    import numpy as np
-
+    from ...core.slices import Bytes
     from ..field import Field
     from ..file import Beside
     from .read import GGUFLite
@@ -22,7 +21,7 @@ def _open(source: Source, beside: Beside) -> GGUFLite:
     return open_gguf_lite(source)
 
 
-def _fields(data: np.ndarray, source: Source, beside: Beside) -> Iterator[Field]:
+def _fields(data: Bytes, source: Source, beside: Beside) -> Iterator[Field]:
     from .fields import gguf_lite_fields
 
     return gguf_lite_fields(data)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core.reading import Source
+from ...core.slices import Bytes
 from ...quantization.packing import unpack_nibbles
 from ...quantization.schemes import GROUP_SIZE
 from ..field import Array, Decoder, Dims, Field, Line, Member, Number, Text, numbers
@@ -28,10 +29,10 @@ class _Entry(NamedTuple):
     offset: int
 
 
-def gguf_lite_fields(data: np.ndarray) -> Iterator[Field]:
+def gguf_lite_fields(data: Bytes) -> Iterator[Field]:
     """The fields of a GGUF-lite file, as far as its structure carries; zero-length fields are left out.
 
-    data: (n,) uint8, the whole file
+    data: the whole file
     """
     walk = Walk(data)
     entries: list[_Entry] = []
@@ -79,12 +80,12 @@ def _descriptor(walk: Walk, index: int, entries: list[_Entry]) -> Iterator[Field
     entries.append(_Entry(tensor, dims.value, dtype.value, offset.value))
 
 
-def _tensors(data: np.ndarray, start: int, entries: list[_Entry]) -> Iterator[Field]:
+def _tensors(data: Bytes, start: int, entries: list[_Entry]) -> Iterator[Field]:
     """Scales and values of each tensor, by offset; what overlaps is left out, what the file's end cuts is shortened."""
     end = start
     for tensor, shape, dtype, offset in sorted(entries, key=lambda entry: entry.offset):
         fits = isinstance(dtype, DType) and (dtype.scheme in ("f32", "f16") or len(shape) == 2)
-        if not fits or start + offset < end or start + offset >= len(data):
+        if not fits or start + offset < end or start + offset >= data.size:
             continue
         scales, size = dtype.scale_bytes(shape), dtype.bytes_of(shape)
         each = f"group of {GROUP_SIZE} in a row" if dtype == DType.Q4_PER_GROUP_64 else "row"
@@ -95,7 +96,7 @@ def _tensors(data: np.ndarray, start: int, entries: list[_Entry]) -> Iterator[Fi
         ]
         at = start + offset
         for category, length, decoder, what in parts:
-            stop = min(at + length, len(data))
+            stop = min(at + length, data.size)
             if stop > at:
                 what += cut_short(stop - at, length)
                 yield Field(f"{tensor}: {category}", at, stop, category, what, data[at:stop], decoder)

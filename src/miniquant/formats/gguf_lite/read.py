@@ -110,9 +110,9 @@ class GGUFLite(TensorFile[DType]):
     # -- the parts of the format, in their order
 
     def _read_header(self) -> tuple[int, int]:
-        magic, version, n_tensors, metadata_len = HEADER.unpack_from(self._data, 0)
+        magic, version, n_tensors, metadata_len = HEADER.unpack(self._bytes(0, HEADER.size))
         if magic != MAGIC:
-            found = bytes(self._data[:4])
+            found = self.read(0, 4)
             hint = {b"GGUF": "; this is a real GGUF file", b"GLFT": "; this one is big-endian"}.get(found, "")
             raise self._error(f"found {found!r}, a GGUF-lite file begins with b'TFLG'{hint}", "header.magic", 0)
         if version != VERSION:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NoReturn
 
 from ...core.errors import PickleSecurityRisk
@@ -9,6 +10,8 @@ from ...core.reading import Source, path_of
 from ..registry import Format
 
 if TYPE_CHECKING:
+    from ...core.slices import Bytes
+    from ..field import Field
     from ..file import Beside
 
 
@@ -17,6 +20,18 @@ def _refuse(source: Source, beside: Beside) -> NoReturn:
         f"{path_of(source) or 'the bytes'}: this is a pickle, and loading one runs whatever code it holds; take the "
         "same model as safetensors or GGUF (miniquant.formats.pickle.scan says what it would import)"
     )
+
+
+def _fields(data: Bytes, source: Source, beside: Beside) -> Iterator[Field]:
+    from .fields import pickle_fields
+
+    return pickle_fields(data)
+
+
+def _check(source: Source, beside: Beside) -> None:
+    from .fields import check_pickle
+
+    check_pickle(source)
 
 
 def _is_pickle(head: bytes) -> bool:
@@ -32,4 +47,6 @@ FORMAT = Format(
     begins="b'\\x80' or, from torch.save, b'PK'",
     matches=_is_pickle,
     open=_refuse,
+    fields=_fields,
+    check=_check,
 )

@@ -18,9 +18,11 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from ...core.errors import FormatError, PickleSecurityRisk
+from ...core.reading import Source, path_of
+from ...core.slices import SliceFile, as_slices
 
 ZIP = b"PK\x03\x04"
 UNKNOWN = "?"  # a name that only a running pickle would know
@@ -118,24 +120,32 @@ def off_list(found: Iterable[Import], allowed: Iterable[tuple[str, str]] = STATE
     return [wanted for wanted in found if (wanted.module, wanted.name) not in pairs]
 
 
-def scan_file(path: str | os.PathLike[str]) -> dict[str, list[Import]]:
+def scan_file(source: Source) -> dict[str, list[Import]]:
     """What each pickle of a file would import: {the pickle's name: imports}; nothing is unpickled.
 
     Reads a file of ``torch.save`` (a zip archive: its entries ``*.pkl``; or the older five pickles in a row) and a
     plain pickle; which of them it is, the first bytes decide, as they do for ``torch.load``. Raises ``FormatError`` for
     anything else, and for a file that two readers could see differently; ``OSError`` if it cannot be opened.
+
+    source: a path, bytes, or slices; of an archive, only the directory and the pickles are read
     """
-    with open(path, "rb") as file:
-        data = file.read()
+    path = path_of(source)
     try:
-        return _scan_archive(data) if data.startswith(ZIP) else _scan_row(data)
+        with open(path, "rb") if path is not None else io.BufferedReader(SliceFile(as_slices(source))) as file:
+            archive = file.read(len(ZIP)) == ZIP
+            file.seek(0)
+            return _scan_archive(file) if archive else _scan_row(file.read())
     except FormatError as error:
-        raise FormatError(str(error), path=path) from None
+        if path is None:
+            raise
+        located = FormatError(str(error), path=path)
+        located.field, located.offset = error.field, error.offset
+        raise located from None
 
 
-def _scan_archive(data: bytes) -> dict[str, list[Import]]:
+def _scan_archive(data: BinaryIO) -> dict[str, list[Import]]:
     try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        with zipfile.ZipFile(data) as archive:
             entries = [entry for entry in archive.infolist() if entry.filename.endswith(".pkl")]
             names = [entry.filename for entry in entries]
             if not names:

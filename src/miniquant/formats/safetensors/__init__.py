@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from ...core.reading import Source
 from ..registry import Format
 
 if TYPE_CHECKING:
+    from ...core.slices import Bytes
+    from ..field import Field
     from ..file import Beside
     from .read import SafetensorsFile
 
@@ -18,6 +21,18 @@ def _open(source: Source, beside: Beside) -> SafetensorsFile:
     return open_safetensors(source)
 
 
+def _fields(data: Bytes, source: Source, beside: Beside) -> Iterator[Field]:
+    from .fields import safetensors_fields
+
+    return safetensors_fields(data)
+
+
+def _check(source: Source, beside: Beside) -> None:
+    from .fields import check_safetensors
+
+    check_safetensors(source)
+
+
 FORMAT = Format(
     name="safetensors",
     title="safetensors",
@@ -26,4 +41,6 @@ FORMAT = Format(
     begins="8 bytes of length and b'{'",
     matches=lambda head: head[5:9] == b"\0\0\0{",
     open=_open,
+    fields=_fields,
+    check=_check,
 )

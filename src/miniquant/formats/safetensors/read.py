@@ -20,9 +20,11 @@ from ...core.arrays import bfloat16_to_float32
 from ...core.errors import FormatError, PickleSecurityRisk
 from ...core.reading import Source, read_bounded
 from ..file import TensorFile
+from ..json_places import byte_members
 from ..tensor import TensorInfo
 from .types import MAX_HEADER, SafetensorsType
 
+METADATA = "__metadata__"  # a key that is no tensor
 SINGLE = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 MAX_TEXT = 2**27  # bytes of a JSON file: the largest tokenizers have a quarter of that
@@ -96,7 +98,8 @@ def open_safetensors(source: Source) -> SafetensorsFile:
 
 
 class SafetensorsFile(TensorFile[SafetensorsType]):
-    """An open safetensors file; ``metadata`` is the header's ``__metadata__``.
+    """An open safetensors file; ``metadata`` is the header's ``__metadata__``, ``spans`` has each entry's first byte
+    in the file and the one after its last.
 
     Raises ``FormatError`` for a malformed file, ``OSError`` for one that cannot be opened.
     """
@@ -111,11 +114,13 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
                 0,
             )
         self.data_start = 8 + length
-        entries = parse_object(self._text(8, self.data_start, "header"), self.path, "header", 8)
-        about = entries.pop("__metadata__", {})  # free text, such as {"format": "pt"}
+        text = self._text(8, self.data_start, "header")
+        entries = parse_object(text, self.path, "header", 8)
+        self.spans = _spans(text.encode())
+        about = entries.pop(METADATA, {})  # free text, such as {"format": "pt"}
         self.metadata = about if isinstance(about, dict) else {}
         self.tensors = {name: self._entry(name, entry) for name, entry in entries.items()}
-        self._check_places((name, info.offset, info.n_bytes, 8) for name, info in self.tensors.items())
+        self._check_places((t.name[:80], t.offset, t.n_bytes, self.spans[t.name][0]) for t in self.tensors.values())
         used, there = sum(info.n_bytes for info in self.tensors.values()), self.n_bytes - self.data_start
         if used != there:
             raise self._error(f"the tensors take {used} bytes, the file has {there} for them", "data", self.data_start)
@@ -127,27 +132,36 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
         return bfloat16_to_float32(w) if info.dtype == SafetensorsType.BF16 else w.astype(np.float32)
 
     def _entry(self, name: str, entry: Any) -> TensorInfo[SafetensorsType]:
-        field = f"tensor {name[:80]!r}"
+        field, at = f"tensor {name[:80]!r}", self.spans[name][0]
         if not isinstance(entry, dict) or entry.keys() != {"dtype", "shape", "data_offsets"}:
-            raise self._error("its entry is not a dtype, a shape and data_offsets", field, 8)
+            raise self._error("its entry is not a dtype, a shape and data_offsets", field, at)
         known = SafetensorsType.__members__
         dtype, shape, offsets = entry["dtype"], entry["shape"], entry["data_offsets"]
         if not isinstance(dtype, str) or dtype not in known:
             raise self._error(
                 f"found {dtype!r:.40}; weights of {', '.join(known)} can be converted: save the checkpoint as one",
                 f"{field}: dtype",
-                8,
+                at,
             )
         if not _counts(shape) or not _counts(offsets) or len(offsets) != 2:
-            raise self._error("its shape and data_offsets are not lists of whole numbers from 0 on", field, 8)
+            raise self._error("its shape and data_offsets are not lists of whole numbers from 0 on", field, at)
         info = TensorInfo(name, tuple(shape), SafetensorsType[dtype], offsets[0])
         if info.n_bytes != offsets[1] - offsets[0]:
             raise self._error(
                 f"{dtype} of shape {shape} takes {info.n_bytes:.10g} bytes, and it has {offsets[1] - offsets[0]}",
                 f"{field}: data_offsets",
-                8,
+                at,
             )
         return info
+
+
+def _spans(header: bytes) -> dict[str, tuple[int, int]]:
+    """Where each entry stands in the file, with the comma or brace before it."""
+    found, at = {}, 8
+    for member in byte_members(header):
+        found[member.key] = (at, 8 + member.end)
+        at = 8 + member.end
+    return found
 
 
 def _counts(values: Any) -> bool:
