@@ -12,8 +12,9 @@ class MiniquantError(ValueError):
 class FormatError(MiniquantError):
     """A file is malformed.
 
-    ``path`` is the file, ``field`` names the part of the format (``"header.magic"``, ``"tensor 'a': offset"``) and
-    ``offset`` is the byte at which that field begins, counted from the start of the file. Each may be ``None``.
+    ``message`` says what is wrong, ``path`` is the file, ``field`` names the part of the format (``"header.magic"``,
+    ``"tensor 'a': offset"``) and ``offset`` is the byte at which that field begins, counted from the start of the file.
+    Each of the three may be ``None``.
 
     >>> print(FormatError("found 7, expected 1", field="header.version", offset=4))
     header.version at byte 4: found 7, expected 1
@@ -27,6 +28,7 @@ class FormatError(MiniquantError):
         field: str | None = None,
         offset: int | None = None,
     ) -> None:
+        self.message = message
         self.path = None if path is None else os.fsdecode(path)
         self.field = field
         self.offset = offset

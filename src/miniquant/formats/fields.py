@@ -77,9 +77,7 @@ def _error_of(source: Given, beside: Beside, format: Format) -> FormatError | No
         else:
             format.open(source, beside).close()
     except FormatError as error:
-        message = str(error).removeprefix(f"{error.path}: ")
-        where = f"{error.field or ''} at byte {error.offset}: ".lstrip()
-        return FormatError(message.removeprefix(where), field=error.field, offset=error.offset)
+        return FormatError(error.message, field=error.field, offset=error.offset)
     return None
 
 

@@ -31,6 +31,14 @@ class TensorFile(MappedFile, ABC, Generic[Type]):
         """What kind of model the file says it holds."""
         return "unknown"
 
+    def entry_place(self, name: str) -> tuple[int, int] | None:
+        """Where the file says what a tensor is: the first byte and the one after the last, if that is in the file."""
+        return None
+
+    def key_place(self, key: str) -> tuple[int, int] | None:
+        """Where a key of the metadata stands with its value, if that is in the file."""
+        return None
+
     @abstractmethod
     def tensor(self, name: str) -> np.ndarray:
         """A tensor decoded: ``info.shape``, float32, a fresh array."""

@@ -68,7 +68,7 @@ def nibbles(byte: int) -> Picture:
 # ---- a whole file ----------------------------------------------------------------------------------------------------
 
 WIDE, TALL, LANE = 1000, 54, 22  # the strip's width and height and the lane of names above it, in its own units
-_FILLS = {  # the colours that the figures have for the same things
+FILLS = {  # the colours that the figures have for the same things
     "header": "213,94,0",
     "metadata": "190,190,190",
     "descriptors": "110,110,110",
@@ -118,7 +118,7 @@ def ribbon(source: Source) -> Picture:
     """
     size = len(load(source))
     parts, error = parse(source)
-    blocks = _blocks(parts)
+    blocks = blocks_of(parts)
     rows = [[b.name, b.what, b.length, f"{100 * b.length / size:.2f} %"] for b in blocks]
     rows.append(["the file", "", size, "100.00 %" if size else ""])
     heads = ["part", "what", "bytes", "share"]
@@ -137,19 +137,19 @@ def ribbon(source: Source) -> Picture:
     return Picture(text, box(title, body, _RIBBON + lights(len(blocks))))
 
 
-def _blocks(parts: list[Field]) -> list[Block]:
+def blocks_of(parts: list[Field]) -> list[Block]:
     """The header, the metadata and the descriptors in one block each; the scales and the values of every tensor."""
     blocks: list[Block] = []
     for field in parts:
         if field.category in ("scales", "values"):
             what = field.decoder.label if isinstance(field.decoder, Array) else ""
-            blocks.append(Block(field.name.rpartition(": ")[0], what, field.start, len(field)))
+            blocks.append(Block(field.name.rpartition(": ")[0], what, field.start, field.end - field.start))
             continue
         name = field.category if field.category in ("header", "metadata", "padding", "unread") else "descriptors"
         if blocks and blocks[-1].name == name:
-            blocks[-1] = blocks[-1]._replace(length=blocks[-1].length + len(field))
+            blocks[-1] = blocks[-1]._replace(length=field.end - blocks[-1].start)
         else:
-            blocks.append(Block(name, "", field.start, len(field)))
+            blocks.append(Block(name, "", field.start, field.end - field.start))
     return blocks
 
 
@@ -218,7 +218,7 @@ def _block(block: Block, x: float, width: float, top: float) -> str:
     tall = TALL / 2 if what == "scales" else TALL
     thin = " class='mq-thin'" if width < 2 else ""
     out = f"<rect x='{x:.2f}' y='{top:g}' width='{max(width, 0.3):.2f}' height='{tall:g}'"
-    out += f"{thin} fill='rgba({_FILLS.get(what or name, '128,128,128')},.5)'/>"
+    out += f"{thin} fill='rgba({FILLS.get(what or name, '128,128,128')},.5)'/>"
     short = what or name
     if width > 8.4 * len(short) + 6:
         out += f"<text x='{x + width / 2:.2f}' y='{top + tall / 2 + 5:g}' text-anchor='middle'>{escape(short)}</text>"

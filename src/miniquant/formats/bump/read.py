@@ -95,6 +95,11 @@ class BumpFile(TensorFile[BumpType]):
         w = decode(raw, info.dtype.blocks).reshape(info.shape)
         return w if w.flags.writeable else w.copy()  # F32 is still the file
 
+    def entry_place(self, name: str) -> tuple[int, int] | None:
+        """A tensor's byte in the table of types."""
+        at = HEADER.size + COUNT.size + list(self.tensors).index(name)
+        return at, at + 1
+
     def tokenizer(self) -> bytes:
         """The text of the ``tokenizer.json`` that belongs to the model.
 

@@ -100,6 +100,14 @@ class GGUFFile(TensorFile[GGMLType]):
         """``general.architecture``, or unknown."""
         return str(self.metadata.get("general.architecture", "unknown"))
 
+    def entry_place(self, name: str) -> tuple[int, int] | None:
+        """A tensor's info."""
+        return self.spans[f"tensor:{name}"]
+
+    def key_place(self, key: str) -> tuple[int, int] | None:
+        """A key, its type and its value."""
+        return self.spans[f"metadata:{key}"]
+
     def typed(self) -> dict[str, Typed]:
         """The metadata with its types, as ``write_gguf`` takes it, so that a copy is exact."""
         return {key: Typed(value, *self.types[key]) for key, value in self.metadata.items()}

@@ -69,6 +69,14 @@ class GGUFLite(TensorFile[DType]):
         """The name of the model's class, or unknown."""
         return str(self.metadata.get("architecture", "unknown"))
 
+    def entry_place(self, name: str) -> tuple[int, int] | None:
+        """A tensor's descriptor."""
+        return self.spans[name]
+
+    def key_place(self, key: str) -> tuple[int, int] | None:
+        """A line of the metadata."""
+        return self._lines[key]
+
     def quantized(self, name: str) -> Quantized:
         """The integers and scales of a quantized tensor: (out, in) int8 and (out,) or (out, in / 64) float16.
 
@@ -133,6 +141,7 @@ class GGUFLite(TensorFile[DType]):
     def _read_metadata(self, start: int, end: int) -> dict[str, str]:
         text = self._text(start, end, "metadata")
         metadata: dict[str, str] = {}
+        self._lines: dict[str, tuple[int, int]] = {}
         at = start
         for line in text.removesuffix("\n").split("\n") if text else []:
             key, equals, value = line.partition("=")
@@ -144,7 +153,8 @@ class GGUFLite(TensorFile[DType]):
                 wanted = f"this reader knows {key}={MUST_SAY[key]} only; write the file again so"
                 raise self._error(f"found {key}={value[:60]!r}, and {wanted}", "metadata", at)
             metadata[key] = value
-            at += len(line.encode()) + 1
+            self._lines[key] = (at, min(at + len(line.encode()) + 1, end))
+            at = self._lines[key][1]
         return metadata
 
     def _read_descriptor(self, index: int, start: int) -> tuple[TensorInfo[DType], int]:

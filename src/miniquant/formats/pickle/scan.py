@@ -136,11 +136,7 @@ def scan_file(source: Source) -> dict[str, list[Import]]:
             file.seek(0)
             return _scan_archive(file) if archive else _scan_row(file.read())
     except FormatError as error:
-        if path is None:
-            raise
-        located = FormatError(str(error), path=path)
-        located.field, located.offset = error.field, error.offset
-        raise located from None
+        raise FormatError(error.message, path=path, field=error.field, offset=error.offset) from None
 
 
 def _scan_archive(data: BinaryIO) -> dict[str, list[Import]]:

@@ -116,7 +116,7 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
         self.data_start = 8 + length
         text = self._text(8, self.data_start, "header")
         entries = parse_object(text, self.path, "header", 8)
-        self.spans = _spans(text.encode())
+        self.spans, self._keys = _spans(text.encode())
         about = entries.pop(METADATA, {})  # free text, such as {"format": "pt"}
         self.metadata = about if isinstance(about, dict) else {}
         self.tensors = {name: self._entry(name, entry) for name, entry in entries.items()}
@@ -124,6 +124,14 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
         used, there = sum(info.n_bytes for info in self.tensors.values()), self.n_bytes - self.data_start
         if used != there:
             raise self._error(f"the tensors take {used} bytes, the file has {there} for them", "data", self.data_start)
+
+    def entry_place(self, name: str) -> tuple[int, int] | None:
+        """A tensor's entry in the header."""
+        return self.spans[name]
+
+    def key_place(self, key: str) -> tuple[int, int] | None:
+        """A key of ``__metadata__`` with its text."""
+        return self._keys[key]
 
     def tensor(self, name: str) -> np.ndarray:
         """A tensor in its shape, float32, a fresh array."""
@@ -155,13 +163,18 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
         return info
 
 
-def _spans(header: bytes) -> dict[str, tuple[int, int]]:
-    """Where each entry stands in the file, with the comma or brace before it."""
-    found, at = {}, 8
+def _spans(header: bytes) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
+    """Where each entry stands in the file, and each key of the metadata; with the comma or brace before it."""
+    entries, keys, at = {}, {}, 8
     for member in byte_members(header):
-        found[member.key] = (at, 8 + member.end)
+        entries[member.key] = (at, 8 + member.end)
         at = 8 + member.end
-    return found
+        if member.key == METADATA and header[member.start : member.start + 1] == b"{":
+            before = 8 + member.start
+            for part in byte_members(header, member.start):
+                keys[part.key] = (before, 8 + part.end)
+                before = 8 + part.end
+    return entries, keys
 
 
 def _counts(values: Any) -> bool:
