@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import struct
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -26,6 +27,9 @@ from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf_lite.types import DType
 from miniquant.formats.registry import formats
 
+HEADER = b'{"__metadata__":{"a":"\xc3\xa9"},"w":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}'
+SAFETENSORS = struct.pack("<Q", len(HEADER)) + HEADER + struct.pack("<4H", 0x3F80, 0xBF80, 0, 0x4000)
+PICKLE = b"\x80\x02}q\x00X\x01\x00\x00\x00wq\x01K\x01s."  # {"w": 1}
 STORED = Path(__file__).with_name("fields.txt")
 
 
@@ -53,6 +57,10 @@ def samples() -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
         yield "bump without its config", pair["weights.bump"], {}
         yield "bump, cut", pair["weights.bump"][:-100], {"config.json": pair["config.json"]}
         yield "legacy ggml", written_files.legacy(1, (), folder), {}
+        yield "safetensors", SAFETENSORS, {}
+        yield "safetensors, cut", SAFETENSORS[:-1], {}
+        yield "pickle", PICKLE, {}
+        yield "pickle, cut", PICKLE[:-4], {}
         yield "pages of no format", b"no format at all", {}
 
 
@@ -80,7 +88,7 @@ def listing() -> Iterator[str]:
             line = f"{field.start}:{field.end} {field.category} | {field.name} | {field.explanation} | {field.text()}"
             yield f"{line} | {field.text(field.start + 1, field.start + 9)} | {parts}".replace("\n", "\\n")
         yield f"error: {error}"
-        if error is None:
+        if error is None and not name.startswith("pickle"):  # which no reader opens
             about = describe(data, beside)
             told = (about.format, about.version, about.architecture, about.alignment, about.overhead, about.by_type())
             yield " ".join(map(str, told))

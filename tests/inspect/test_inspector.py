@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "formats"))
-from test_fields_unchanged import samples
+from test_fields_unchanged import SAFETENSORS, samples
 
 from miniquant.core.errors import MiniquantError, PickleSecurityRisk
 from miniquant.core.slices import PAGE, Slices, as_slices
@@ -25,8 +25,6 @@ from miniquant.formats.registry import formats, open_any
 from miniquant.formats.safetensors.write import write_safetensors
 from miniquant.inspect.inspector import MOST_BLOCKS, Inspector
 
-GOOD = b"\x80\x02}q\x00X\x01\x00\x00\x00wq\x01K\x01s."
-
 
 @functools.cache
 def files() -> dict[str, tuple[bytes, dict[str, bytes]]]:
@@ -34,19 +32,9 @@ def files() -> dict[str, tuple[bytes, dict[str, bytes]]]:
     found = {name: (data, beside) for name, data, beside in samples()}
     found |= {f"gguf: {name}": (bad.data, {}) for name, bad in gguf_malformations.CORPUS.items()}
     found |= {f"gguf-lite: {name}": (bad.data, {}) for name, bad in malformations.CORPUS.items()}
-    header = b'{"__metadata__":{"a":"\xc3\xa9"},"w":{"dtype":"BF16","shape":[2,2],"data_offsets":[0,8]}}'
-    whole = struct.pack("<Q", len(header)) + header + struct.pack("<4H", 0x3F80, 0xBF80, 0, 0x4000)
-    found |= {
-        "safetensors": (whole, {}),
-        "safetensors, cut": (whole[:-1], {}),
-        "safetensors, no JSON": (whole[:30], {}),
-    }
-    found["safetensors, a lie"] = (whole.replace(b"[2,2]", b"[2,3]"), {})
-    found |= {
-        "pickle": (GOOD, {}),
-        "pickle, cut": (GOOD[:-4], {}),
-        "pickle that imports": (b"\x80\x02cos\nsystem\n.", {}),
-    }
+    found["safetensors, no JSON"] = (SAFETENSORS[:30], {})
+    found["safetensors, a lie"] = (SAFETENSORS.replace(b"[2,2]", b"[2,3]"), {})
+    found["pickle that imports"] = (b"\x80\x02cos\nsystem\n.", {})
     return found
 
 

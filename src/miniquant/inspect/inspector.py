@@ -183,7 +183,7 @@ class Inspector:
         if len(raw) < array.size:
             return None
         kind = GGMLType[array.label] if array.piece_parts is not None else None
-        parts = [
+        parts: list[Json] = [
             {
                 "name": part.name,
                 "start": first + part.start,
