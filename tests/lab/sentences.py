@@ -339,7 +339,7 @@ RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
     (r"keys are missing: .*", lambda: lambda x: bool(_missing(x))),
     (r"keys are not expected: .*", lambda: lambda x: not _missing(x) and bool(_extra(x))),
     (
-        rf"the result is an? ({TYPES}); (?:an? )?({TYPES}|bytes) is asked for",
+        rf"the result is an? ({TYPES}); (?:an? )?({TYPES}|bytes) (?:is|are) asked for",
         lambda a, b: lambda x: (type(x.mine).__name__, type(x.right).__name__) == (a, b),
     ),
     (

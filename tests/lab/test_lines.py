@@ -110,7 +110,7 @@ PICKY = made(picky, [(b"ab",), (b"xyz",), (b"",), (b"a",), (b"\0a",), (b"\0ab",)
         ("if len(data) < 2:\n        raise ValueError\n    return data[0]", 'refuses them with "the first byte is 0"'),
         (
             "if not data or not data[0]:\n        raise ValueError\n    return data[0]",
-            '"… bytes are too few"',
+            'refuses it with "1 bytes are too few"',
         ),
     ],
 )

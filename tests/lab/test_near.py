@@ -11,8 +11,8 @@ from miniquant.lab import evaluate, exercises, find
 from miniquant.lab.attempt import attempt, cases_of
 from miniquant.lab.judging import _calls
 from miniquant.lab.near import near
-from miniquant.lab.near.places import Speaker
-from miniquant.lab.near.repair import place_of_repair
+from miniquant.lab.near.places import Change, Speaker, places
+from miniquant.lab.near.repair import _Speaker, place_of_repair
 from miniquant.lab.near.variants import changes, cost, is_dangerous, parsed, variants
 from miniquant.lab.report import SAME
 from miniquant.lab.verdict import Facts
@@ -194,7 +194,7 @@ def one_byte_later(data):
 @pytest.mark.parametrize(
     ("name", "function", "words"),
     [
-        ("read_magic", by_255, "One small change at each `255 ** place`"),
+        ("read_magic", by_255, "One small change at each `255**place`"),
         ("png_size", one_byte_later, "The same small change at `data[17:21]` and at `data[21:25]`"),
     ],
 )
@@ -210,7 +210,7 @@ def by_the_byte(data):
 
 def test_two_different_slips_are_found_one_after_the_other():
     text = place("read_magic", by_the_byte)
-    assert text.startswith("Two small changes, at `data[:3]` and at `int.from_bytes(data[4:8], 'big')`"), text
+    assert text.startswith('Two small changes, at `data[:3]` and at `int.from_bytes(data[4:8], "big")`'), text
 
 
 def test_a_result_too_large_to_be_written_out_is_described():
@@ -280,3 +280,22 @@ def test_a_function_that_is_right_for_other_arguments_is_told_which(name, functi
 def test_the_right_solution_with_another_argument_or_array_is_said_in_words(name, function, words):
 
     assert words in same_as(name, function)
+
+
+def with_a_format(message):
+    return f"{len(message):03d}" + message
+
+
+def test_a_place_inside_an_f_string_is_shown_as_the_whole_f_string():
+    function = ast.parse(inspect.getsource(with_a_format)).body[0]
+    say = _Speaker(function, 1, inspect.getsource(with_a_format))
+    inside = next(place for place in places(function) if getattr(place.node, "value", "") == "03d")
+    assert say(Change("", 1, ((inside, ast.Constant("04d")),))) == 'at `f"{len(message):03d}"`'
+
+
+def test_a_change_that_was_tried_moves_no_node_of_the_text():
+    function = ast.parse("def f(x):\n    return int(x[1:])\n").body[0]
+    (call,) = [place for place in places(function) if isinstance(place.node, ast.Call)]
+    with Change("", 1, ((call, call.node.args[0]),)).made():
+        pass
+    assert ast.get_source_segment("def f(x):\n    return int(x[1:])\n", call.node.args[0]) == "x[1:]"

@@ -237,7 +237,9 @@ def test_which_bad_inputs_are_accepted_is_said():
         return {name: errors(expected[name].reshape(-1), found[name].reshape(-1)) for name in expected}
 
     text = whole("tensor_errors", tensor_errors)
-    assert 'with "… is on one side only" or "… has two shapes: … and …"' in text
+    assert "a right answer refuses them with" in text
+    assert "is on one side only" in text
+    assert "has two shapes: " in text
 
 
 def test_the_first_wrong_field_of_a_file_is_named_by_its_number():

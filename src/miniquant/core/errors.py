@@ -18,11 +18,14 @@ class FormatError(MiniquantError):
 
     >>> print(FormatError("found 7, expected 1", field="header.version", offset=4))
     header.version at byte 4: found 7, expected 1
+    >>> raise FormatError
+    Traceback (most recent call last):
+    miniquant.core.errors.FormatError: the file is malformed
     """
 
     def __init__(
         self,
-        message: str,
+        message: str = "the file is malformed",
         *,
         path: str | os.PathLike[str] | None = None,
         field: str | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -63,6 +63,13 @@ def difference(
     """
     if got is None and expected is not None:
         return Difference(NOTHING, kind(expected), "None")
+    return _difference(expected, got, tolerance, fields, ordered)
+
+
+def _difference(expected: Any, got: Any, tolerance: float, fields: Fields | None, ordered: bool) -> Difference | None:
+    """The same for a part of a result, too: a None inside one is a value, and no missing return."""
+    if got is None and expected is not None:
+        return Difference("None found", kind(expected), "None")
     if isinstance(expected, str) and isinstance(got, str):
         return _text_difference(expected, got)
     if isinstance(expected, bytes):
@@ -84,6 +91,25 @@ def difference(
     if isinstance(expected, list | tuple):
         return _sequence_difference(expected, got, tolerance, ordered)
     return _scalar_difference(expected, got, tolerance)
+
+
+def told_apart(found: Difference, expected: Any, got: Any) -> Difference:
+    """The same difference; if both sides of it read the same, with more of them, so that they do not.
+
+    >>> told_apart(Difference("the value differs", "x", "x"), 1, np.int64(1)).got
+    'x (int64)'
+    """
+    if found.expected != found.got:
+        return found
+    texts = [repr(value) for value in (expected, got)]
+    at = next((i for i, (a, b) in enumerate(zip(*texts)) if a != b), min(map(len, texts)))
+    if type(expected) is not type(got):
+        sides = [f"{found.expected} ({type(value).__name__})" for value in (expected, got)]
+    elif texts[0] != texts[1]:
+        sides = [f"{'… ' * (at > 20)}{text[max(0, at - 20) : at + 60]}{' …' * (at + 60 < len(text))}" for text in texts]
+    else:
+        sides = [found.expected, f"{found.got}, which reads the same and is not equal"]
+    return replace(found, expected=sides[0], got=sides[1])
 
 
 def equal(a: Any, b: Any, tolerance: float = 0.0, *, ordered: bool = True) -> bool:
@@ -246,7 +272,7 @@ def _dict_difference(expected: dict[Any, Any], got: Any, tolerance: float, order
             keys = (short(missing) if missing else "no other keys", short(extra) if extra else "not these keys")
         return Difference(f"the keys differ: {' and '.join(parts)}", *keys)
     for key in expected:
-        if found := difference(expected[key], got[key], tolerance, ordered=ordered):
+        if found := _difference(expected[key], got[key], tolerance, None, ordered):
             return _at(f"at key {key!r}", found)
     if ordered and list(expected) != list(got):
         return Difference("the order of the keys differs", short(list(expected)), short(list(got)))
@@ -262,7 +288,7 @@ def _listed(keys: list[Any]) -> str:
 def _at(where: str, found: Difference) -> Difference:
     """A difference inside a part: the places read as one path, ``at item 0, at key 'a': …``."""
     path = f"{where}, {found.path}" if found.path else where
-    what = found.what.removeprefix(f"{found.path}: ").replace(NOTHING, "None found")
+    what = found.what.removeprefix(f"{found.path}: ")
     return Difference(f"{path}: {what}", found.expected, found.got, path)
 
 
@@ -276,10 +302,11 @@ def _sequence_difference(
         what = f"the number of items differs: {len(expected)} expected, {len(got)} found"
         return Difference(what, short(expected), short(got))
     for index, (a, b) in enumerate(zip(expected, got)):
-        if found := difference(a, b, tolerance, ordered=ordered):
+        if found := _difference(a, b, tolerance, None, ordered):
             where = f"in {expected._fields[index]}" if hasattr(expected, "_fields") else f"at item {index}"
-            if found.what == "the value differs" and len(expected) <= 8:  # few enough to be read as a whole
-                return Difference(f"{where}: {found.what}", short(expected), short(got))
+            whole = short(expected), short(got)
+            if found.what == "the value differs" and len(expected) <= 8 and whole[0] != whole[1]:  # few enough to read
+                return Difference(f"{where}: {found.what}", *whole)
             return _at(where, found)
     return None
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..core import errors
 from ..core.errors import MiniquantError
 from .attempt import SECONDS, Outcome, cases_of, expected_of, is_own, outcomes_of
-from .compare import Difference, difference, short
+from .compare import Difference, difference, short, told_apart
 from .limit import TooSlow
 from .spec import Case, Exercise, Finding, Function, Same
 
@@ -89,7 +89,7 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         return Difference("your function prints its answer; it must return it", short(expected.result), "None")
     fields = spec.fields(*case) if spec.fields else None
     if found := difference(expected.result, outcome.result, spec.tolerance, fields, ordered=spec.ordered):
-        return found
+        return told_apart(found, expected.result, outcome.result)
     if outcome.change:
         return _changed(spec, outcome)
     if outcome.kept:

@@ -80,9 +80,9 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
         part = where(facts, calls, among) if len(calls) > 1 else ""
         if part:
-            return replace(seen, text=_capital(f"{text}: {tried}, on {_all_those(part)}."))
+            return _ended(seen, f"{text}: {tried}, on {_all_those(part)}")
         if not whole:
-            return replace(seen, text=_capital(f"{text}."))
+            return _ended(seen, text)
     elif told:
         text = seen.text
     else:
@@ -91,7 +91,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text += f"; {tried}{for_these}, {_those(place)} {'are wrong' if whole else 'show this'}"
     elif not place and whole:
         text += nearly(facts, wrong, among, tried) or _in_a_list(facts, seen, wrong, among, tried)
-    return replace(seen, text=_capital(text + "."))
+    return _ended(seen, text)
 
 
 def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
@@ -133,5 +133,6 @@ def _all_those(place: str) -> str:
     return place.replace("everywhere but", "all but those") if "everywhere" in place else f"all those {place}"
 
 
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]
+def _ended(seen: Seen, text: str) -> Seen:
+    """The text as a sentence, and the one that follows it."""
+    return replace(seen, text=f"{text[0].upper()}{text[1:]}.{' ' * bool(seen.after)}{seen.after}")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..compare import difference
-from ..verdict import Call, Facts
+from ..compare import difference, equal, short
+from ..verdict import Call, Facts, size_of
 from .numbers import array_of, settled
 from .seen import Seen, number
 
 Pair = tuple[np.ndarray, np.ndarray]
 SHARES = (0.01, 0.05, 0.1)  # of the right number
 FEWEST = 3  # numbers of which a property is said
+PARTS = 6  # of a result that are named
+EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
+LONGEST = 150  # characters of two types
 
 
 def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
@@ -21,17 +26,24 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
         return _missing_and_extra(calls)
     first = [difference(call.expected.result, call.outcome.result, facts.spec.tolerance) for call in calls]
-    if any(found and "the type differs" in found.what for found in first):
-        return Seen("wrong results", "the results are not the right ones, and not all have the right type", rank=99)
-    if any(found and "the dtype differs" in found.what for found in first):
-        return Seen("wrong results", "the results are not the right ones, and not all have the right dtype", rank=99)
+    kinds = Counter(
+        (found.got, found.expected, "dtype" if "dtype" in found.what else "type")
+        for found in first
+        if found and found.what.split(";")[0].endswith("type differs")
+    )
+    if kinds:
+        ((got, expected, word), n), *_ = kinds.most_common()
+        text = f"the results are not the right ones; on {n} of them the {word} differs"
+        more = f": {got} in place of {expected}" if len(got) + len(expected) < LONGEST else ""
+        return Seen("wrong results", text + more, rank=99)
     pairs = [_pair(call, facts.spec.tolerance) for call in calls]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
-        return Seen("wrong results", "the type of the results is right, and what is in them is not", rank=99)
+        which = _parts_off(facts, calls) or _examples(calls)
+        return Seen("wrong results", f"the type of the results is right, and what is in them is not{which}", rank=99)
     far = number(max(map(_farthest, calls, known)))
     if all(e.size == 1 for e, _ in known):
-        text = f"the type is right, and the numbers are off by up to {far}{_traits(known)}"
+        text = f"the type is right, and the numbers are off by up to {far}{_traits(known)}{_examples(calls)}"
         return Seen("wrong numbers", text, rank=98)
     n, of = max((int((e != g).sum()), e.size) for e, g in known)
     if all((e != g).all() for e, g in known):
@@ -39,6 +51,35 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         return Seen("wrong values", text, rank=98)
     text = f"type and shape are right, and values are off by up to {far}; in the worst case {n} of {of} are wrong"
     return Seen("wrong values", text + _traits(known), rank=98)
+
+
+def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
+    """Which keys of a dict or items of a tuple are wrong in at least one of the results."""
+    wrong: Counter[Any] = Counter()
+    for call in calls:
+        e, g = call.expected.result, call.outcome.result
+        if isinstance(e, dict) and isinstance(g, dict) and e.keys() == g.keys():
+            keys = list(e)
+        elif isinstance(e, tuple) and isinstance(g, tuple) and len(e) == len(g):
+            keys = list(range(len(e)))
+        else:
+            return ""
+        wrong.update(key for key in keys if not equal(e[key], g[key], facts.spec.tolerance))
+    if not 0 < len(wrong) <= PARTS:
+        return ""
+    names = [f"item {key}" if isinstance(key, int) else short(key) for key in wrong]
+    said = [f"{name} on {n} of {len(calls)}" for name, n in zip(names, wrong.values())]
+    return f": wrong is {', '.join(said)}"
+
+
+def _examples(calls: Sequence[Call]) -> str:
+    """Up to three wrong results and the right ones, of the smallest cases: all of them, or some."""
+    chosen = sorted(calls, key=lambda call: (size_of(call.case), call.number))
+    pairs = dict.fromkeys((short(call.outcome.result), short(call.expected.result)) for call in chosen)
+    listed = [f"{g} in place of {e}" for g, e in pairs if max(len(g), len(e)) <= SHORT and g != e][:EXAMPLES]
+    if not listed:
+        return ""
+    return f": {'' if len(listed) == len(pairs) else 'for example, '}{', '.join(listed)}"
 
 
 def _farthest(call: Call, pair: Pair) -> float:

@@ -11,11 +11,13 @@ from ..compare import short
 from ..limit import TooSlow
 from ..spec import Finding
 from ..verdict import Call, Facts, asked_errors, named, smallest
+from .raised import condition_of, example_of, line_of
 from .seen import Seen, some
 
 VARYING = (
     r"'[^']*'|(?:torch\.Size)?\([^()]*\)|(?:torch\.Size\()?\[[^\[\]]*\]\)?|-?\b\d+\b"  # from case to case, in a message
 )
+KINDS = 4  # of findings that are said
 PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, what to do
     (
         r"NameError: name '(\w+)' is not defined",
@@ -67,7 +69,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     (r"TypeError: (.*)", "{0}", "Print the types of the values in this line."),
     (
         r"AttributeError: '?([\w.]+)'? object has no attribute '(\w+)'",
-        "a {0} has no `{1}`",
+        "a value of type {0} has no `{1}`",
         "Look at the type of the value, and at the spelling.",
     ),
     (r"AttributeError: (.*)", "{0}", "Look at the spelling."),
@@ -144,20 +146,31 @@ def of_good_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]
     if is_own(error) and not isinstance(error, AssertionError | NotImplementedError):
         words = {short_error(call.outcome.error) for call in alike if call.outcome.error}
         text = f"the function refuses good input, with {name if len(words) > 1 else short_error(error)}"
+        text += condition_of(facts.function, alike)
         return Seen("good input refused", text, "Look at the condition before this `raise`."), alike
-    return Seen(f"{name} raised", f"Python raises {name}: {_words(alike, error)}", explained(error)[1]), alike
+    line = line_of(facts.function, alike)
+    text = f"Python raises {name}{' ' * bool(line)}{line}: {_words(alike, error)}"
+    after = example_of(facts.function, facts.names, alike)
+    return Seen(f"{name} raised", text, explained(error)[1], after=after), alike
 
 
 def _of_findings(calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
-    """What was found in place of a result, and in which calls; up to five things, if they differ."""
+    """What was found in place of a result, and in which calls; each kind of finding with an example and its count."""
     findings = [call.outcome.error for call in calls if isinstance(call.outcome.error, Finding)]
-    whats = Counter(finding.what for finding in findings)
-    if len(whats) == 1:
+    kinds: dict[str, list[Finding]] = {}
+    for finding in findings:
+        kinds.setdefault(re.sub(VARYING, "…", finding.what), []).append(finding)
+    if len(kinds) == 1:
         gots = list(dict.fromkeys(finding.got for finding in findings))
         found = "; ".join(gots[:3]) + ("; and others" if len(gots) > 3 else "")
-        return Seen(findings[0].what, f"{findings[0].what}; found: {found}", ""), list(calls)
-    more = f", and {len(whats) - 5} more" if len(whats) > 5 else ""
-    return Seen(f"{len(whats)} things found", "; ".join(list(whats)[:5]) + more, ""), list(calls)
+        alike = len({finding.what for finding in findings}) == 1
+        return Seen(findings[0].what if alike else f"for example, {findings[0].what}", f"found: {found}"), list(calls)
+    counted = [
+        f"on {len(found)}, {'for example, ' * (len({f.what for f in found}) > 1)}{found[0].what}"
+        for found in sorted(kinds.values(), key=len, reverse=True)[:KINDS]
+    ]
+    more = f"; and {len(kinds) - KINDS} more kinds" if len(kinds) > KINDS else ""
+    return Seen(f"{len(kinds)} kinds of findings", "; ".join(counted) + more), list(calls)
 
 
 def explained(error: BaseException) -> tuple[str, str]:
@@ -210,8 +223,11 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
     if is_own(error):
         text = f"bad input is refused with {name}, and {asked} is asked for"
         return Seen("another error", text, f"Raise {asked}."), alike
-    text = f"on bad input an operation fails with {name} ({_words(alike, error)}); {asked} is asked for"
-    return Seen(f"{name} in place of {asked}", text, f"Check first and raise {asked}, or catch {name}."), alike
+    line = line_of(facts.function, alike)
+    text = f"on bad input an operation{f' {line}' * bool(line)} fails with {name} ({_words(alike, error)})"
+    text += f"; {asked} is asked for"
+    cure = f"Check first and raise {asked}, or catch {name}."
+    return Seen(f"{name} in place of {asked}", text, cure, after=example_of(facts.function, facts.names, alike)), alike
 
 
 def _words(alike: Sequence[Call], error: BaseException) -> str:
@@ -249,9 +265,9 @@ def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
             continue
         words = []
         for kind in counts:
-            texts = {text for number, text in every.items() if kinds[number] == kind}
-            shown = texts.pop() if len(texts) == 1 else kind
-            words.append(f'"{shown}"')
+            alike = [call for call in calls if kinds[call.number] == kind]
+            texts = {every[call.number] for call in alike}
+            words.append(f'{"for example " * (len(texts) > 1)}"{every[smallest(alike).number]}"')
         who = "the solution" if said is _of_reference else "a right answer"
         return f"; {who} refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
     return ""

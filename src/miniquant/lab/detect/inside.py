@@ -67,10 +67,10 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
     yield from of_quantized(facts, call, pe, pg)
     yield from _of_indices(call, pe, pg)
     if len(wrong) < len(pe) and len(wrong) <= 3:
-        verb = "is" if len(wrong) == 1 and not wrong[0].endswith("s") else "are"
+        verb = "are" if len(wrong) > 1 or is_plural(wrong[0]) else "is"
         rest = [name for name in pe if name not in wrong]
         text = f"only {_listed([_words(name) for name in wrong])} {verb} wrong"
-        text += f"; {rest[0]} {'are' if rest[0].endswith('s') else 'is'} right" if len(rest) == 1 else ""
+        text += f"; {rest[0]} {'are' if is_plural(rest[0]) else 'is'} right" if len(rest) == 1 else ""
         yield Seen(
             f"{_listed(wrong)} wrong", text, "Work one of them by hand for the smallest case.", 40 + len(wrong) / 2
         )
@@ -93,6 +93,15 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
             yield Seen(
                 f"{name}: {seen.title}", f"in {_words(name)}, {seen.text}{more}", seen.cure, rank, weak=seen.weak
             )
+
+
+def is_plural(name: str) -> bool:
+    """Whether a part is several things.
+
+    >>> is_plural("the values of each block"), is_plural("the scale of each row"), is_plural("dims")
+    (True, False, True)
+    """
+    return name.split(" of ")[0].endswith("s")
 
 
 def _given(call: Call, parts: Parts) -> bool:
@@ -182,15 +191,11 @@ def of_lengths(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping
     for place, (name, (start, stop)) in enumerate(places):
         if start >= stop or stop - start == len(expected):
             continue
-        verb = "are" if name.endswith("s") else "is"
+        verb = "are" if is_plural(name) else "is"
         if got[:stop] == expected[:stop] and place + 1 < len(places):
             begin = f"{name} {verb}" if start == 0 else f"everything up to the end of {name} is"
             rest = places[place + 1][0] if place + 2 == len(places) else "what follows"
-            too = (
-                f"{'are' if rest.endswith('s') else 'is'} too {length}"
-                if rest != "what follows"
-                else f"is too {length}"
-            )
+            too = f"{'are' if is_plural(rest) else 'is'} too {length}" if rest != "what follows" else f"is too {length}"
             yield Seen(f"up to {name}", f"{begin} right, and {rest} {too}", "Count its bytes.", 24 - place / 9)
         if stop == len(expected) and got[-(stop - start) :] == expected[start:stop] and any(expected[start:stop]):
             text = f"{name} at the end {verb} right, and what comes before is too {length}"

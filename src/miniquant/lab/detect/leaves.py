@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..compare import equal, short
-from .parts import named_type
+from .parts import asked_for, named_type
 from .seen import Seen, number
 
 MOST = 400  # values that are compared
@@ -95,7 +95,7 @@ def _relations(wrong: Sequence[Leaf]) -> Iterator[tuple[str, float]]:
     numbers = all(_is_number(e) and _is_number(g) and isinstance(e, float) == isinstance(g, float) for e, g in pairs)
     if len(types) == 1 and types != {(a, a) for a, _ in types} and not numbers:
         ((right, found),) = types
-        yield f"is {found}, and {right} is asked for", 14
+        yield f"is {found}, and {asked_for(right)}", 14
     if all(isinstance(x, str) for pair in pairs for x in pair):
         yield from _texts([(str(e), str(g)) for e, g in pairs])
     if all(_is_number(x) for pair in pairs for x in pair):

@@ -232,23 +232,21 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
 
 
 def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
+    needs = 3 if e.size < 3 else 1  # one or two numbers may be rounded ones by chance
     if not (e == np.rint(e)).all() and g.any():  # zeros may come from anywhere
         for digits in range(7):
-            if np.allclose(np.round(e, digits), g, rtol=1e-7, atol=1e-12):
+            if _made_by(np.round(e, digits), e, g):
                 places = f"to {digits} decimal{'s' * (digits > 1)}" if digits else "to whole numbers"
-                yield Seen("rounded", f"the result is rounded {places}", "Return it as it is, not rounded.", 20)
+                text = f"the result is rounded {places}"
+                yield Seen("rounded", text, "Return it as it is, not rounded.", 20, needs=needs)
         for name, function in (("rounded down", np.floor), ("rounded up", np.ceil), ("cut off", np.trunc)):
             if np.array_equal(function(e), g):
                 what = "with its decimals cut off" if name == "cut off" else f"{name} to whole numbers"
-                yield Seen(name, f"the result is the right one, {what}", "Use `/` and no rounding.", 19)
+                yield Seen(name, f"the result is the right one, {what}", "Use `/` and no rounding.", 19, needs=needs)
         for digits in (1, 2, 3, 4):
-            if same(np.trunc(e * 10**digits) / 10**digits, g, 1e-12):
-                yield Seen(
-                    "cut off",
-                    f"the result is cut off after {digits} decimal{'s' * (digits > 1)}",
-                    "Return it as it is.",
-                    21,
-                )
+            if _made_by(np.trunc(e * 10**digits) / 10**digits, e, g):
+                text = f"the result is cut off after {digits} decimal{'s' * (digits > 1)}"
+                yield Seen("cut off", text, "Return it as it is.", 21, needs=needs)
     for dtype in ("float16", "float32"):
         if (e.astype(dtype).astype(float) == g).all():
             yield Seen(
@@ -281,6 +279,12 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
             "Look at the ends of the range.",
             24,
         )
+
+
+def _made_by(made: np.ndarray, e: np.ndarray, g: np.ndarray) -> bool:
+    """Whether a step makes the wrong numbers of the right ones: what it leaves is far less than what was wrong."""
+    left = np.abs(made - g)
+    return bool((left <= 6e-8 * np.abs(g)).all() and left.max() <= 0.01 * np.abs(e - g).max())
 
 
 def _wrapped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:

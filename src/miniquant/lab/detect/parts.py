@@ -40,7 +40,7 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
         if (
             a.dtype != b.dtype
             and a.shape == b.shape
-            and np.array_equal(a, b, equal_nan=a.dtype.kind == "f" == b.dtype.kind)
+            and (np.array_equal(a, b, equal_nan=a.dtype.kind == "f" == b.dtype.kind) or _close(a, b, tolerance))
         ):
             yield Seen(
                 "another dtype",
@@ -48,7 +48,9 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
                 f"End with `.astype(np.{a.dtype})`.",
                 5,
             )
+            yield from _rounded_to_its_type(a, b)
         elif a.dtype != b.dtype:
+            yield from _rounded_to_its_type(a, b)
             yield Seen(
                 "another dtype",
                 f"the dtype is {b.dtype} in place of {a.dtype}",
@@ -65,7 +67,7 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
         elif a.ndim != b.ndim:
             yield Seen(
                 "another number of axes",
-                f"the result has {_axes(b)}, and {_axes(a)} is asked for",
+                f"the result has {_axes(b)}, and {_axes(a)} {'is' if a.ndim == 1 else 'are'} asked for",
                 "Look at `reshape`, `axis=` and `keepdims=`.",
                 24,
             )
@@ -96,6 +98,15 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
         yield _other_type(expected, got, 13 if isinstance(expected, dict) != isinstance(got, dict) else 30)
 
 
+def _rounded_to_its_type(a: np.ndarray, b: np.ndarray) -> Iterator[Seen]:
+    """The right values, as exact as a narrower type of floats can hold them."""
+    if a.dtype.kind == b.dtype.kind == "f" and b.dtype.itemsize < a.dtype.itemsize and a.shape == b.shape:
+        with np.errstate(all="ignore"):
+            if np.array_equal(a.astype(b.dtype), b, equal_nan=True):
+                text = f"the dtype is {b.dtype} in place of {a.dtype}, and each value is the right one rounded to it"
+                yield Seen("another dtype", text, f"Compute in {a.dtype}.", 5.5)
+
+
 def _close(a: np.ndarray | None, b: np.ndarray | None, tolerance: float) -> bool:
     """Whether two arrays have the same values, within the tolerance."""
     if a is None or b is None or a.shape != b.shape or a.dtype == object or b.dtype == object:
@@ -109,7 +120,7 @@ def _axes(array: np.ndarray) -> str:
 
 def _other_type(expected: Any, got: Any, rank: int, right: bool = False) -> Seen:
     wanted, found = named_type(expected), named_type(got)
-    text = f"the result is {found}; {wanted} is asked for"
+    text = f"the result is {found}; {asked_for(wanted)}"
     remedy = {
         "a list": "`list(...)`",
         "a tuple": "a comma, or `tuple(...)`",
@@ -132,6 +143,11 @@ def named_type(value: Any) -> str:
     if name in ("None", "bytes"):
         return name
     return f"a{'n' * (name[0] in 'aeiou')} {name}"
+
+
+def asked_for(wanted: str) -> str:
+    """``a list is asked for``, ``bytes are asked for``."""
+    return f"{wanted} {'are' if wanted == 'bytes' else 'is'} asked for"
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from .seen import Seen
 CALLS = 24  # in which a part is changed
 TRIES = 12  # changes of a part
 ENOUGH = 4  # of them, in which the change must have counted
+OTHERS = 6  # numbers that are put in the place of one
 LONGEST = 64  # bytes or bits of an argument that are looked at
 SECONDS = 0.5  # for one call
 MOST = 1500  # calls in all
@@ -37,8 +39,9 @@ def of_probes(facts: Facts) -> Seen | None:
             continue
         no_effect, too_much = [], []
         known = 0
+        pool = _pool(kind, [call.case[index] for call in calls])
         for place in _places(kind, [call.case[index] for call in calls]):
-            counted, wrongly = _tried(facts, calls, index, kind, place, left)
+            counted, wrongly = _tried(facts, calls, index, kind, place, pool, left)
             known += counted is not None
             if counted:
                 no_effect.append(place)
@@ -100,11 +103,17 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def _tried(
-    facts: Facts, calls: Sequence[Call], index: int, kind: str, place: int, left: list[int]
+    facts: Facts,
+    calls: Sequence[Call],
+    index: int,
+    kind: str,
+    place: int,
+    pool: Sequence[float],
+    left: list[int],
 ) -> tuple[bool | None, bool]:
     """Whether a part never counts although it must (``None``: not known); and whether it counts and must not."""
     must = must_not = wrongly = 0
-    ways = [list(_changed(call.case[index], kind, place)) for call in calls]
+    ways = [list(_changed(call.case[index], kind, place, pool)) for call in calls]
     for way in range(max(map(len, ways))):  # every call in one way before the next way
         for call, changes in zip(calls, ways):
             if way >= len(changes) or (way and max(must, must_not) >= TRIES):
@@ -147,7 +156,13 @@ def _places(kind: str, values: Sequence[Any]) -> range:
     return range(min(max(value.bit_length() for value in values), LONGEST)) if kind == "bit" else range(3)
 
 
-def _changed(value: Any, kind: str, place: int) -> Iterator[Any]:
+def _pool(kind: str, values: Sequence[Any]) -> list[float]:
+    """Numbers that the argument has in some call, from small to large: others may not be allowed."""
+    found = sorted({x for value in values for x in value.tolist() if math.isfinite(x)}) if kind == "value" else []
+    return found[:: max(1, len(found) // OTHERS)]
+
+
+def _changed(value: Any, kind: str, place: int, pool: Sequence[float]) -> Iterator[Any]:
     """The value with this part changed, in different ways; nothing if it has no such part."""
     if kind == "byte" and place < len(value):
         for mask in (0x55, 0xAA, 0xFF):
@@ -161,9 +176,9 @@ def _changed(value: Any, kind: str, place: int) -> Iterator[Any]:
         yield value ^ (1 << place)
     elif kind == "value" and len(value) >= 2 + (place == 2):
         at = {0: 0, 1: len(value) - 1, 2: len(value) // 2}[place]
-        for off in (1.5, -1.5, 1e4, -1e4):
+        for other in [x for x in pool if x != value[at]]:
             changed = value.copy()
-            changed[at] += off
+            changed[at] = other
             yield changed
 
 

@@ -39,9 +39,13 @@ class Change:
 
     @contextmanager
     def made(self) -> Iterator[None]:
-        """While the block runs, the tree is changed; the new nodes get places in the text, as ``compile`` wants."""
+        """While the block runs, the tree is changed; the new nodes get places in the text, as ``compile`` wants.
+
+        A node of the text itself, which may stand in the place of a larger one, keeps its place.
+        """
         for place, node in self.edits:
-            place.put(ast.fix_missing_locations(ast.copy_location(node, place.node)))
+            located = node if hasattr(node, "lineno") else ast.copy_location(node, place.node)
+            place.put(ast.fix_missing_locations(located))
         try:
             yield
         finally:

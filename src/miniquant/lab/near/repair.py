@@ -22,7 +22,7 @@ from ..verdict import Call, Facts, problem, size_of
 from .arrays import ARRAY_STEPS
 from .fixes import FAR, fixes
 from .fixes import LIKELY as KEYED
-from .places import Change, Place, Speaker
+from .places import Change, Place, Speaker, places
 from .variants import WRITES, changes, code_of, compiled, cost, is_dangerous, names_in, parsed
 from .wraps import PREFIX
 
@@ -246,14 +246,18 @@ class _Speaker:
     def __init__(self, tree: ast.FunctionDef, first: int, text: str) -> None:
         self.first, self.text = first, text
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+        self.places = places(tree)
 
     def __call__(self, change: Change) -> str:
         """The places of a change; "" if they cannot be said in a few words."""
+        nodes = [place.node for place, _ in change.edits]
         texts = list(dict.fromkeys(self._shown(place) for place, _ in change.edits))
         if "" in texts or len(texts) > 2:
-            return self._lines([place.node for place, _ in change.edits])
+            return self._lines(nodes)
         if len(change.edits) > 1 and len(texts) == 1:
-            return f"at each `{texts[0]}`"
+            alike = {id(self._around(place)) for place in self.places if self._shown(place) == texts[0]}
+            every = alike == {id(self._around(place)) for place, _ in change.edits}
+            return f"at each `{texts[0]}`" if every else self._lines(nodes)
         return "at " + " and at ".join(f"`{text}`" for text in texts)
 
     def line(self, node: ast.AST) -> tuple[int, int]:
@@ -269,12 +273,23 @@ class _Speaker:
         return f"in line {lines[0]}" if len(lines) == 1 else f"in lines {', '.join(lines[:-1])} and {lines[-1]}"
 
     def _shown(self, place: Place) -> str:
-        """The code of a place, if it is one short line; of a number or a name, what it stands in."""
+        """The code of a place as it is typed, if it is one short line; of a number or a name, what it stands in."""
+        node = self._around(place)
+        text = ast.get_source_segment(self.text, node) or ""
+        if isinstance(node, ast.stmt):
+            text = text.split("\n")[0].rstrip(":")
+        short = "\n" not in text and len(text) <= LONGEST and "`" not in text
+        return text if short and not text.lstrip("-").isdigit() else ""
+
+    def _around(self, place: Place) -> ast.AST:
+        """The node that is shown for a place."""
         node: ast.AST = place.node
         if isinstance(node, ast.Constant | ast.Name) and isinstance(place.parent, ast.expr | ast.Slice):
             node = node if isinstance(place.parent, ast.UnaryOp) else place.parent
         if isinstance(node, ast.Slice):
             node = self.parents.get(node, node)
-        typed = ast.get_source_segment(self.text, node) or ""
-        text = typed if "0x" in typed and "\n" not in typed else ast.unparse(node).split("\n")[0]  # 0x10 stays 0x10
-        return text if len(text) <= LONGEST and "`" not in text and not text.lstrip("-").isdigit() else ""
+        around = node
+        while around in self.parents:  # the parts of an f-string have no places of their own in every Python
+            around = self.parents[around]
+            node = around if isinstance(around, ast.JoinedStr) else node
+        return node

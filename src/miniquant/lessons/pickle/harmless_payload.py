@@ -60,9 +60,9 @@ class _Watcher(pickle.Unpickler):
 
 
 BROKEN = (  # a part of the unpickler's message, and what it means
-    ("Ran out of input", ": they end before a STOP"),
-    ("truncated", ": an opcode asks for more bytes than there are, so a length is too large"),
-    ("invalid load key", ": where an opcode must stand there is another byte, so a length is wrong or a byte too many"),
+    ("Ran out of input", ": they end, and no STOP was read"),
+    ("truncated", ": an opcode asks for more bytes than there are"),
+    ("invalid load key", ": where an opcode is expected, there is a byte that is none"),
     ("codec can't decode", ": a text in them is not in the encoding of its opcode"),
     ("stack underflow", ": an opcode finds too few items on the stack"),
     ("unexpected MARK", ": a mark lies where an opcode needs an item"),

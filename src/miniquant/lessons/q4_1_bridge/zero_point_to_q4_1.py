@@ -43,12 +43,13 @@ def q4_1_fields(q, scale, zero_point):
 
 def _either_zero(function, case):
     """Where the zero point is 0, m may be 0.0 or -0.0: the same number, in two forms."""
-    raw = function(*case)
-    if not isinstance(raw, bytes) or len(raw) != 20 * len(case[0]):
+    raw, zero_points = function(*case), case[2]
+    if not isinstance(raw, bytes) or len(raw) != 20 * len(zero_points):
         return raw
+    blocks = [raw[i : i + 20] for i in range(0, len(raw), 20)]
     return b"".join(
-        raw[i : i + 2] + raw[i + 2 : i + 4].replace(b"\x00\x80", bytes(2)) + raw[i + 4 : i + 20]
-        for i in range(0, len(raw), 20)
+        block[:2] + bytes(2) + block[4:] if zero_point == 0 and block[2:4] == b"\x00\x80" else block
+        for block, zero_point in zip(blocks, zero_points.flat)
     )
 
 

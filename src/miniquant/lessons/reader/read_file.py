@@ -34,7 +34,8 @@ def read_file(path):
     path: a pathlib.Path of a file that exists
     ->   name -> float32 array of the tensor's dims, in the order of the descriptors
 
-    An F32 or F16 tensor may have a dim of 0. It has no bytes, so check_bounds need not see it. No quantized tensor is empty.
+    An F32 or F16 tensor may have a dim of 0. It has no bytes: give it to check_bounds or leave it out, both are right. No
+    quantized tensor is empty.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;
