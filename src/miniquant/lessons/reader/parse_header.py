@@ -71,6 +71,7 @@ def cases(random):
         b"\0FLG" + ours[4:],
         b"TLFG" + ours[4:],
         b"GGUF" + by_digits(1, 4) + b"TFLG" + bytes(4),
+        bytes(4) + ours,
         header_oracle(1, 2**16) + bytes(9),
         header_oracle(1, 2**24) + bytes(9),
         ours[:4] + by_digits(2, 4) + ours[8:],
