@@ -34,3 +34,9 @@ def test_a_path_may_be_text_bytes_or_a_path_and_is_kept_as_text():
 def test_every_error_can_be_caught_as_a_value_error():
     assert isinstance(FormatError("x"), ValueError)
     assert isinstance(WriteError("x"), ValueError) and isinstance(WriteError("x"), OSError)
+
+
+def test_a_format_error_without_a_message_says_that_the_file_is_malformed():
+    with pytest.raises(FormatError, match="the file is malformed"):
+        raise FormatError
+    assert str(FormatError(offset=4)) == "byte 4: the file is malformed"

@@ -9,7 +9,9 @@ import pytest
 from test_detect import made, refuse, seen
 
 from miniquant.lab import Mistake, evaluate, find, guard
+from miniquant.lab.compare import Difference, difference, told_apart
 from miniquant.lab.detect.fields import alignment
+from miniquant.lab.more_cases import part_ways
 from miniquant.lab.report import CASE, OF_ITS_KIND
 from miniquant.lessons.shared.observed import Number
 
@@ -350,3 +352,112 @@ def test_a_property_of_the_arguments_is_not_taken_for_the_number_1():
         return data.ljust(8, b"\0")
 
     assert "stands a number has" not in repr(evaluate(find("magic_bytes"), squeezed))
+
+
+def test_a_function_that_parts_from_a_mistake_on_other_inputs_does_not_get_its_name():
+    def before_or_equal(first, second):
+        return first >= second
+
+    pairs = [(n, m) for n in range(1, 9) for m in (n, n + 1, n - 1 if n > 6 else n + 3)]
+    cause = "Seven and six pass, and so do eight and seven."
+    chance = Mistake("neighbours", lambda a, b: a == b or (a > 6 and a == b + 1), cause=cause, cure="D.", see="E")
+    same = Mistake("larger ones pass", lambda first, second: first >= second, cause=cause, cure="D.", see="E")
+    for mistake, named in ((chance, False), (same, True)):
+        spec = made(lambda first, second: first == second, pairs, mistakes=(mistake,))
+        assert part_ways(spec, before_or_equal, mistake.wrong) != named
+        assert (evaluate(spec, before_or_equal, search=False).mistake == mistake.name) == named
+
+
+def test_rounding_is_said_only_if_it_explains_what_is_wrong():
+    def thirds(values):
+        """Thirds. -> float64"""
+        return values / 3
+
+    spec = made(thirds, [(np.arange(n, n + 4.0),) for n in range(5)], tolerance=1e-9)
+    assert "rounded to 6 decimals" in seen(spec, lambda values: np.round(values / 3, 6))
+    for digits in (5, 7):
+        assert "6 decimals" not in seen(spec, lambda values, d=digits: np.round(values / 3, d))
+    near = seen(spec, lambda values: values / 3 * (1 + 2e-8))
+    assert "decimal" not in near
+
+
+def test_values_that_are_right_in_a_narrower_type_are_told_as_right():
+    spec = made(lambda x: x / 3, [(np.arange(n, n + 4.0),) for n in range(5)], tolerance=1e-9)
+    text = seen(spec, lambda x: (x / 3).astype(np.float32))
+    assert "dtype is float32 in place of float64, and each value is the right one rounded to it, on all 5" in text
+    text = seen(spec, lambda x: x.astype(np.float32) / np.float32(3))
+    assert "dtype is float32 in place of float64, and" in text
+
+
+def test_padding_is_described_by_its_multiple():
+    spec = made(lambda n: bytes(range(1, n + 1)), [(n,) for n in (3, 9, 17, 30, 33)])
+    text = seen(spec, lambda n: bytes(range(1, n + 1)) + bytes(-n % 16))
+    assert "then come zero bytes up to a multiple of 16 bytes" in text
+
+
+def counted(data, at):
+    """A byte, or 0 after the end. -> int"""
+    return data[at] if at < len(data) else 0
+
+
+COUNTED = made(counted, [(b"abc", 1), (b"de", 0), (b"", 5), (b"xyz", 2), (b"xy", 9)])
+
+
+def test_where_an_error_was_raised_and_what_was_there_are_said():
+    def too_far(data, at):
+        place = at + 1
+        return data[place - 1]
+
+    line = too_far.__code__.co_firstlineno + 2
+    text = repr(evaluate(COUNTED, too_far, search=False))
+    assert f"Python raises IndexError in line {line}, `return data[place - 1]`: an index is outside the range" in text
+    assert f"With `data` = b'' (0 bytes), `at` = 5, `place` is 6 in line {line}." in text or "`place` is 10" in text
+
+
+def test_the_condition_under_which_good_input_is_refused_is_said():
+    def picky(data, at):
+        if at >= len(data):
+            raise ValueError("too far")
+        return data[at]
+
+    line = picky.__code__.co_firstlineno + 1
+    text = repr(evaluate(COUNTED, picky, search=False))
+    assert f"with ValueError: too far: `at >= len(data)` in line {line} is true there, on 2 of 5 cases" in text
+
+
+def test_an_error_that_follows_another_one_is_said_with_it():
+    def careful(data, at):
+        try:
+            return data[at]
+        except IndexError:
+            raise ValueError("too far") from None
+
+    assert "IndexError: index out of range was raised in line" in repr(evaluate(COUNTED, careful, search=False))
+
+
+def test_two_values_that_read_the_same_are_told_apart():
+    class Reads(float):
+        def __repr__(self):
+            return "1.0"
+
+    found = difference((1.0, 2.0), (Reads(3.0), 2.0))
+    shown = told_apart(found, (1.0, 2.0), (Reads(3.0), 2.0))
+    assert shown.expected != shown.got
+    cut = told_apart(Difference("the value differs", "x…", "x…"), "a" * 400 + "b", "a" * 400 + "c")
+    assert (cut.expected[-2:], cut.got[-2:]) == ("b'", "c'")
+
+
+def test_none_inside_a_result_is_no_missing_return():
+    assert difference([1, None], [None, None]).what == "at item 0: None found"
+    assert difference({"a": "your function returned nothing"}, {"a": None}).what == "at key 'a': None found"
+
+
+def test_the_sign_of_a_zero_shows_where_it_counts():
+    spec = find("zero_point_to_q4_1")
+    q, scale = np.zeros((1, 32), np.uint8), np.float32([[1]])
+
+    def minus_zero(q, scale, zero_point):
+        return b"\0\x3c\0\x80" + bytes(16)
+
+    assert spec.observe(minus_zero, (q, scale, np.int16([[3]])))[2:4] == b"\0\x80"
+    assert spec.observe(minus_zero, (q, scale, np.int16([[0]])))[2:4] == bytes(2)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .attempt import Outcome, outcomes_of, same_error
 from .compare import equal
+from .more_cases import part_ways
 from .spec import Finding, Mistake
 from .verdict import Call, Facts, rightness_of, size_of
 
@@ -55,12 +56,18 @@ def diagnose(facts: Facts) -> Match | None:
     if whole:
         best = max(strong for strong, _, _ in whole)
         alike = [(weight, mistake) for strong, weight, mistake in whole if strong == best]
-        sure = len(alike) == 1 and alike[0][0] >= 1
+        sure = len(alike) == 1 and alike[0][0] >= 1 and not _parts_ways(facts, alike[0][1])
         return Match(tuple(mistake for _, mistake in alike), len(facts.wrong), sure)
     if part:
         most_explained = max(n for n, _ in part)
         return Match(tuple(m for n, m in part if n == most_explained), most_explained, False)
     return None
+
+
+def _parts_ways(facts: Facts, mistake: Mistake) -> bool:
+    """Whether the student's function and a mistake that agrees with it on all cases differ on other inputs."""
+    assert callable(mistake.wrong)
+    return part_ways(facts.spec, facts.function, mistake.wrong)
 
 
 def _agreement(facts: Facts, mistake: Mistake) -> list[int] | None:

@@ -9,7 +9,7 @@ from itertools import pairwise, permutations
 from typing import Any
 
 from ..compare import Fields
-from .parts import of_spaces
+from .letters import of_spaces
 from .seen import Seen
 
 MOST = 6  # fields whose orders are all tried

@@ -34,7 +34,7 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     floats = any(g.dtype.kind == "f" for g in mine)
     with np.errstate(all="ignore"):
         for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
-            if endless and text.startswith("every"):
+            if endless and not text.startswith("no value is"):
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
             if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):

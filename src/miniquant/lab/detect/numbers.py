@@ -332,9 +332,10 @@ def _wrapped(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         if bits >= 8 and all(min(a, b) >= 0 and max(a, b) < 2**bits for a, b in pairs):
             n = bits // 8
             if bits > 8 and all(a.to_bytes(n, "little") == b.to_bytes(n, "big") for a, b in pairs):
+                all_of_them = e.dtype.kind in "iu" and e.dtype.itemsize == n and e.ndim > 0
                 yield Seen(
                     "bytes in the other order",
-                    f"every number has its {n} bytes in the other order",
+                    f"every number has its {'' if all_of_them else 'lowest '}{n} bytes in the other order",
                     'Little-endian: `"<"` or `"little"`.',
                     11,
                 )

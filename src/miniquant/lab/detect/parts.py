@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..compare import equal, kind, numpy_of, short
+from .letters import is_subsequence, of_letters
 from .numbers import array_of
 from .places import of_shapes
 from .seen import Seen
@@ -105,6 +105,9 @@ def _rounded_to_its_type(a: np.ndarray, b: np.ndarray) -> Iterator[Seen]:
             if np.array_equal(a.astype(b.dtype), b, equal_nan=True):
                 text = f"the dtype is {b.dtype} in place of {a.dtype}, and each value is the right one rounded to it"
                 yield Seen("another dtype", text, f"Compute in {a.dtype}.", 5.5)
+            if np.allclose(a, b.astype(a.dtype), rtol=4 * float(np.finfo(b.dtype).eps), atol=0, equal_nan=True):
+                text = f"the dtype is {b.dtype} in place of {a.dtype}, and only the last digits that it has are off"
+                yield Seen("another dtype", text, f"Compute in {a.dtype}.", 5.7)
 
 
 def _close(a: np.ndarray | None, b: np.ndarray | None, tolerance: float) -> bool:
@@ -192,7 +195,7 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
                 yield Seen("not joined", text, "Use `.join`.", 4)
         return
     elif isinstance(expected, str) and isinstance(got, str):
-        yield from _texts(expected, got)
+        yield from of_letters(expected, got)
         e, g, word = expected, got, "characters"
     else:
         return
@@ -287,6 +290,11 @@ def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
                 10,
             )
         if isinstance(extra, bytes) and not any(extra):
+            for n in (64, 32, 16, 8, 4):  # of the multiples that hold for all, the largest is said
+                if len(g) % n == 0 and len(extra) < n:
+                    text = f"the result is right, and then come zero bytes up to a multiple of {n} bytes"
+                    cure = "Leave out the padding."
+                    yield Seen("padded", text, cure, 9.9 - n / 1000, needs=3, whole=True)
             yield Seen(
                 "zeros at the end",
                 "the result is right, and then come zero bytes",
@@ -330,14 +338,14 @@ def _which_items(e: list[Any], g: list[Any]) -> Iterator[Seen]:
             "A set or the keys of a dict keep one of each.",
             9,
         )
-    if len(g) < len(e) and names_g and _subsequence(names_g, names_e):
+    if len(g) < len(e) and names_g and is_subsequence(names_g, names_e):
         yield Seen(
             "items missing",
             "what is there is right, and some items are missing",
             "Look at what your condition leaves out.",
             15,
         )
-    if len(g) > len(e) and _subsequence(names_e, names_g):
+    if len(g) > len(e) and is_subsequence(names_e, names_g):
         yield Seen(
             "too many items",
             "the right items are there, and others that do not belong there",
@@ -346,53 +354,3 @@ def _which_items(e: list[Any], g: list[Any]) -> Iterator[Seen]:
         )
     if any(type(a) is not type(b) for a, b in zip(e, g)) and [str(x) for x in e] == [str(x) for x in g]:
         yield Seen("items of another type", "the items read right, and have another type", "Convert each item.", 8)
-
-
-def _subsequence(a: list[str], b: list[str]) -> bool:
-    rest = iter(b)
-    return all(x in rest for x in a)
-
-
-def of_spaces(e: str, g: str) -> Iterator[Seen]:
-    """White space that is missing, and nothing else: at the two ends, at the ends of lines, or anywhere."""
-    if len(g) >= len(e):
-        return
-    lines = (("at both ends", str.strip), ("at the beginning", str.lstrip), ("at the end", str.rstrip))
-    for rank, (words, strip) in enumerate(lines):
-        if strip(e) == g:
-            text = f"white space {words} of the result is missing, and nothing else differs"
-            yield Seen("white space missing", text, "Keep every character.", 7 + rank / 100)
-        if [strip(line) for line in e.split("\n")] == g.split("\n"):
-            text = f"white space {words} of lines is missing, and nothing else differs"
-            yield Seen("white space missing", text, "Keep every character.", 7.2 + rank / 100)
-    if _subsequence(list(g), list(e)) and not "".join((Counter(e) - Counter(g)).elements()).strip():
-        text = "white space is missing, and nothing else differs"
-        yield Seen("white space missing", text, "Keep every character.", 7.5)
-
-
-def _texts(e: str, g: str) -> Iterator[Seen]:
-    if e.casefold() == g.casefold():
-        yield Seen("capitals", "capital and small letters differ, and nothing else", "Keep the letters as they are.", 7)
-    elif e.split() == g.split():
-        yield Seen("white space", "spaces or line ends differ, and nothing else", "Compare both texts with `repr`.", 8)
-    elif g == repr(e) or e == repr(g):
-        yield Seen(
-            "quotes",
-            "the text is there with quotes, or without them",
-            "Use `str`, not `repr`, or the other way round.",
-            8,
-        )
-    elif e.strip(".,;:") == g.strip(".,;:"):
-        yield Seen("punctuation", "the punctuation at an end differs, and nothing else", "", 9)
-    yield from of_spaces(e, g)
-    for word, longer, shorter in (("missing", e, g), ("too many", g, e)):
-        if len(shorter) < len(longer) and _subsequence(list(shorter), list(longer)):
-            lost = Counter(longer) - Counter(shorter)
-            if len(lost) == 1:
-                (letter,) = lost
-                text = f"the character {letter!r} is {word}" if word == "missing" else f"there are {word} {letter!r}"
-                yield Seen(f"{letter!r} {word}", f"{text}, and nothing else differs", "", 9.5)
-    pairs = {(a, b) for a, b in zip(e, g) if a != b}
-    if len(e) == len(g) and len(pairs) == 1 and not all(x.isdigit() for pair in pairs for x in pair):
-        ((a, b),) = pairs
-        yield Seen("another character", f"{b!r} stands where {a!r} is expected, and nothing else differs", "", 9.5)

@@ -61,7 +61,7 @@ def judged(function, case):
         return "no block is made worse"
     if gain < GAIN:
         what = f"the sum of all errors is not {GAIN} % smaller than with plain rounding"
-        raise Finding(what, f"{gain:.1f} % smaller")
+        raise Finding(what, f"{gain:.3g} % smaller")
     return f"no block is made worse, and the sum of the errors is at least {GAIN} % smaller"
 
 
@@ -122,7 +122,7 @@ EXERCISE = Exercise(
             cure="Compare block by block: `block_errors` has a row for each.", see="some blocks made worse, although the sum of the errors is smaller"),
         Mistake("plain rounding", body("return plain_rounding(w)"),
             cause="The numbers are those of plain rounding.",
-            cure="Try other scales, and keep one where it loses less.", see="0.0 % smaller"),
+            cure="Try other scales, and keep one where it loses less.", see="0 % smaller"),
         Mistake("errors that cancel",
             edit("errors = block_errors(w, s, m)", "errors = np.abs((w - (s * np.clip(np.rint((w - m) / s), 0, 15) + m)).sum(axis=1, keepdims=True))")
             .edit("best = block_errors(w, scale, minimum)", "best = np.full((len(w), 1), np.inf)"),

@@ -185,8 +185,8 @@ EXERCISE = Exercise(
             cause="SHORT_BINUNICODE holds 255 bytes at most, and the message may be longer.",
             cure="Use BINUNICODE, whose length has four bytes, or let `pickle.dumps` choose.",
             see="short messages right, and an error for a long one"),
-        Mistake("loaded at once", edit("return pickle.dumps(Payload(), 4)", "return pickle.loads(pickle.dumps(Payload(), 4))"),
-            cause="Your function returns None, as print does, and the bytes of the pickle are asked for.",
-            cure="Return the bytes.", see="the message on the screen, and None in place of bytes"),
+        Mistake("None returned", edit("return pickle.dumps(Payload(), 4)", "return pickle.loads(pickle.dumps(Payload(), 4))"),
+            cause="Your function returns None, and the bytes of the pickle are asked for. A function without a `return` gives None; so does loading the pickle at once, which returns what print returns.",
+            cure="Return the bytes, and do not load them.", see="the message on the screen, and None in place of bytes"),
     ),
 )
