@@ -50,7 +50,6 @@ STYLE = (
 .mq.mq.mq .mq-ascii{padding-left:.8em}
 }
 """
-    + "".join(f".mq.mq.mq .mq-{name}{{background:rgba({rgb},.28)}}\n" for name, (_, _, rgb) in CATEGORIES.items())
 )
 CUT = "<i class='mq-cut'></i>"  # where a row of 16 bytes breaks into two lines of 8
 
@@ -147,7 +146,13 @@ def _html(data: np.ndarray, title: str, stop: str, rows: list[tuple[int, list[Ru
         said = [_said(*run) for run in runs]
         body += chosen_from(f"the bytes of {title}", f"<div class='mq-mono'>{''.join(lines)}</div>", said)
     body += f"<details><summary>The fields in a table</summary>{scroll('the fields in a table', details)}</details>"
-    return box(title, body, STYLE + lights(len(shown)))
+    return box(title, body, STYLE + _colours(categories) + lights(len(shown)))
+
+
+def _colours(categories: list[str]) -> str:
+    """The backgrounds of these categories of fields, and of no others: so a new category changes no stored picture."""
+    used = {name: rgb for name, (_, _, rgb) in CATEGORIES.items() if name in categories}
+    return "".join(f".mq.mq.mq .mq-{name}{{background:rgba({rgb},.28)}}\n" for name, rgb in used.items())
 
 
 def _place(at: int, short: bool, second: bool) -> str:
@@ -290,7 +295,8 @@ def _side_by_side(at: int, *both: tuple[str, np.ndarray, list[Field]]) -> tuple[
         if row <= at < row + ROW:
             text.append(" " * (22 + 3 * (at - row)) + "^^")
     bytes_around = chosen_from("the bytes around the difference", f"<div class='mq-mono'>{html}</div>", said)
-    return text, f"<style>{lights(len(numbers))}</style>{bytes_around}"
+    style = _colours([field.category for _, _, named in both for field in named]) + lights(len(numbers))
+    return text, f"<style>{style}</style>{bytes_around}"
 
 
 def _about(field: Field) -> str:
