@@ -1,12 +1,13 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
-It fails on an error in the console, a request to another host, a page that is wider than the screen, a navigation
-button that does nothing on a phone, a panel that does not close, a search that does not find what it should, a byte
-view or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
+It fails on what axe finds, an error in the console, a request to another host, a page that is wider than the screen, a
+navigation button that does nothing on a phone, a panel that does not close, a search that does not find what it should,
+a byte view or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
-Needs Python's ``playwright`` and a Chromium on the machine (``--chromium`` or the variable CHROMIUM names it).
+Needs Python's ``playwright`` and ``axe-playwright-python``, and a Chromium on the machine; ``--chromium`` or CHROMIUM
+names it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from accessible import in_both_themes
 from playwright.sync_api import Browser, Page, sync_playwright
 
 FLAGS = [
@@ -236,6 +238,8 @@ def browse(browser: Browser, site: Path, shots: Path | None, only: str) -> list[
                     visit(page, f"{address}/{name}")
                     if wide := page.evaluate(TOO_WIDE):
                         problems.append(f"{name} ({size['width']} px): wider than the screen: {'; '.join(wide)}")
+                    if scheme == "light" and not name.startswith("_modules/"):  # those are one page with other code
+                        problems += [f"{name} ({size['width']} px): {line}" for line in in_both_themes(page)]
                     if shots:
                         file = f"{name.removesuffix('.html').replace('/', '-')}-{size['width']}-{scheme}.png"
                         page.screenshot(path=shots / file, full_page=True)

@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from browse_site import FLAGS, SCREEN, opened, served
+from accessible import complaints
+from browse_site import FLAGS, PHONE, SCREEN, TOO_WIDE, opened, served
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.models.corpus import load_tokenizer
-from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import write_minigpt
 
 ROOT = Path(__file__).resolve().parents[1]
 MINUTE = 60_000
@@ -93,7 +91,8 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
     write(page, "lab00-004", WRONG)
     run(page, "lab00-005", "big-endian")
     figures["first check"] = time.monotonic() - begun
-    write(page, "lab00-004", RIGHT)
+    yield from every_look(page, "a lab with a wrong answer")
+    yield from by_keyboard(page)
     figures["later check"] = run(page, "lab00-005", "✓ passed")
     run(page, "lab00-016", "54")
     if not cell(page, "lab00-016").locator(".mq-bytes, table, [class*=hex], pre").count():
@@ -125,6 +124,51 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
         yield "the import does not bring the answer back"
 
 
+def by_keyboard(page: Page) -> Iterator[str]:
+    """One exercise without a mouse: correct the answer, leave the editor, run the check, see where the focus is."""
+    focused = "document.activeElement.ariaLabel ?? document.activeElement.textContent"
+    cell(page, "lab00-004").locator(".cm-content").focus()
+    label = page.evaluate(focused)
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(RIGHT)
+    page.keyboard.press("Tab")
+    if page.evaluate(focused) != label:
+        yield "Tab leaves the editor, and does not indent"
+    page.keyboard.press("Control+z")
+    stops = ["Escape", "Tab", "Tab", "Tab"]  # Run, Reset, the next editor
+    for key in stops:
+        page.keyboard.press(key)
+    if not page.evaluate("document.activeElement.closest('[data-cell=lab00-005] .cm-editor') !== null"):
+        yield f"Escape, then Tab leads from the editor to {page.evaluate(focused)!r}, not to the next cell"
+    page.locator(".cm-focused").wait_for()  # the editor says so a moment later
+    if page.evaluate("getComputedStyle(document.activeElement.closest('.cm-editor')).outlineStyle") == "none":
+        yield "an editor does not show that it has the focus"
+    place = cell(page, "lab00-005")
+    runs = place.get_attribute("data-runs")
+    page.keyboard.press("Shift+Enter")
+    page.wait_for_function("([box, runs]) => box.dataset.runs > runs", arg=[place.element_handle(), runs])
+    if "✓ passed" not in place.inner_text():
+        yield "the check that was run by keyboard does not say that the answer passed"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Tab")
+    shown = "getComputedStyle(document.activeElement).outlineStyle"
+    if page.evaluate(focused) != "Run cell 4" or page.evaluate(shown) == "none":
+        yield f"after the editor the focus is on {page.evaluate(focused)!r}, or cannot be seen"
+    if "ready" not in page.locator(".mq-live-bar [role=status]").inner_text():
+        yield "the status does not say that Python is ready"
+
+
+def every_look(page: Page, what: str) -> Iterator[str]:
+    """What axe finds on a page with running cells, on a phone and on a screen, light and dark; and what is too wide."""
+    for size in (PHONE, SCREEN):
+        for scheme in ("dark", "light"):
+            page.set_viewport_size(size)
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+            found = [*complaints(page), *page.evaluate(TOO_WIDE)]
+            yield from (f"{what}, {size['width']} px, {scheme}: {line}" for line in found)
+
+
 def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
     """Labs 14 and 15: llama.cpp in the page speaks from its file as the native one does, and refuses a wrong one."""
     press(page, f"{address}/notebooks/15-gguf-blocks.html")
@@ -132,13 +176,16 @@ def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) 
     run(page, "lab11-063", "15-minigpt-f32.gguf", 180)
     figures["GGUF written"] = time.monotonic() - begun
     said = spoken(page, "lab11-063", "spoke")
-    path = folder / "native.gguf"
-    write_minigpt(path, load_pretrained(), load_tokenizer(), "F32")
+    path = folder / "from-the-page.gguf"
+    with page.expect_download() as found:
+        cell(page, "lab11-063").get_by_role("button", name="Save 15-minigpt-f32.gguf").click()
+    found.value.save_as(path)
     with LlamaCpp(path) as llama:
-        tokens = llama.greedy(llama.tokenize(PROMPT), 11)
-        native = PROMPT + llama.text(tokens).decode()
+        ids = llama.greedy(llama.tokenize(PROMPT), 11)
+        native = f"{PROMPT}{llama.text(ids).decode()}\n\n{len(ids)} tokens: {' '.join(map(str, ids))}"
     if said != native:
-        yield f"llama.cpp in the page says {said!r}, the native one {native!r}"
+        yield f"llama.cpp in the page says {said!r}, the native one with the same bytes {native!r}"
+    yield from every_look(page, "a lab with llama.cpp")
     press(page, f"{address}/notebooks/14-gguf.html")
     run(page, "lab11-010", "14-pitfall-magic.gguf", 120)
     refused = spoken(page, "lab11-010", "refused")
@@ -149,7 +196,7 @@ def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) 
 def spoken(page: Page, number: str, state: str) -> str:
     """Load the first file that a cell wrote in llama.cpp; what is shown then."""
     box = cell(page, number).locator(".mq-live-llama").first
-    box.get_by_role("button").click()
+    box.get_by_role("button", name="in llama.cpp").click()
     page.wait_for_function("box => box.dataset.state", arg=box.element_handle())
     assert box.get_attribute("data-state") == state, box.inner_text()
     return box.locator("pre").inner_text()

@@ -28,6 +28,7 @@ _SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.S)
 _PRELOAD = re.compile(r'<link rel="preload" as="script"[^>]*>\n?')
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>')
 _FORMULA = re.compile(r'class="[^"]*\bmath\b')
+_FOLD = re.compile(r'<a class="[^"]*"[^>]*>((?:(?!</a>).)*)</a><details(?: open="[^"]*")?><summary>')
 _TOGGLES = {
     "primary": ("pst-primary-sidebar", "Pages of the course"),
     "secondary": ("pst-secondary-sidebar", "On this page"),
@@ -58,7 +59,7 @@ def finish(page: str, about: About) -> str:
     head, late = _scripts_apart(head, bool(_FORMULA.search(rest)))
     body, end, last = rest.rpartition("</body>")
     body = body.replace('<img alt="', '<img decoding="async" fetchpriority="low" alt="')
-    return "".join([head, _metadata(head, about), mark, _toggles(body), late, end, last])
+    return "".join([head, _metadata(head, about), mark, _folds(_toggles(body)), late, end, last])
 
 
 def icon(classes: str, attributes: str = "") -> str:
@@ -118,6 +119,16 @@ def _toggles(body: str) -> str:
             body,
         )
     return body
+
+
+def _folds(body: str) -> str:
+    """In the list of pages, what opens the pages below another one has a name."""
+
+    def named(found: re.Match[str]) -> str:
+        title = html.unescape(re.sub("<[^>]*>", "", found[1])).strip()
+        return f'{found[0][:-1]} aria-label="Pages below: {html.escape(title)}">'
+
+    return _FOLD.sub(named, body)
 
 
 def shortened(text: str, length: int = 200) -> str:

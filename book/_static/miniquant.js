@@ -20,14 +20,19 @@ for (const sidebar of document.querySelectorAll(".bd-sidebar-primary")) {
   sidebar.setAttribute("aria-label", "The book");
 }
 
-// What is wider than the page scrolls by itself; the keyboard must reach it.
-addEventListener("load", () => {
-  for (const box of document.querySelectorAll(".cell_output pre, .highlight pre, .mq-figure, .pst-scrollable-table-container")) {
-    if (box.scrollWidth > box.clientWidth + 1) {
-      box.tabIndex = 0;
+// What is wider than the page scrolls by itself; the keyboard must reach it. Boxes that come later are reported by live/outputs.js.
+const SCROLLED = ".cell_output pre, .highlight pre, .mq-figure, .pst-scrollable-table-container";
+const fits = new ResizeObserver((boxes) => {
+  for (const { target } of boxes) {
+    if (target.scrollWidth > target.clientWidth + 1) {
+      target.tabIndex = 0;
+    } else {
+      target.removeAttribute("tabindex");
     }
   }
 });
+window.reachScrolled = (place) => place.querySelectorAll(SCROLLED).forEach((box) => fits.observe(box));
+addEventListener("load", () => reachScrolled(document));
 
 // Paper is white, whatever the screen is.
 const paper = matchMedia("print");

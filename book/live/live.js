@@ -155,11 +155,7 @@ class Lab {
     const sources = new Map(this.cells.map((cell) => [cell.id, cell.editor.text]));
     const outputs = new Map(this.cells.filter((cell) => cell.outputs).map((cell) => [cell.id, cell.outputs]));
     const text = `${JSON.stringify(this.saved.notebook(this.original, sources, outputs), null, 1)}\n`;
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([text], { type: "application/x-ipynb+json" }));
-    link.download = `${lab}.ipynb`;
-    link.click();
-    setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    save(new Blob([text], { type: "application/x-ipynb+json" }), `${lab}.ipynb`);
     this.say(`${lab}.ipynb was saved; put it into the folder notebooks/ of the course to go on in Jupyter.`);
   }
 
@@ -293,21 +289,32 @@ class Lab {
     const said = document.createElement("pre");
     said.setAttribute("role", "status");
     label.append(prompt);
+    const bytes = () => this.python.ask("read", { path: file });
     const load = button(`Load ${name} in llama.cpp`, async () => {
       load.disabled = true;
       said.textContent = "llama.cpp is loading";
       try {
-        const bytes = await this.python.ask("read", { path: file });
         const { complete } = await import("./llama.js");
-        const found = await complete(bytes, prompt.value, 11);
-        said.textContent = found.error ? `llama.cpp says:\n${found.error}` : prompt.value + found.text;
-        box.dataset.tokens = JSON.stringify(found.tokens ?? []);
-        box.dataset.state = found.error ? "refused" : "spoke";
+        const { error, text, ids } = await complete(await bytes(), prompt.value, 11);
+        said.textContent = error ? `llama.cpp says:\n${error}` : `${prompt.value}${text}\n\n${ids.length} tokens: ${ids.join(" ")}`;
+        box.dataset.state = error ? "refused" : "spoke";
+      } catch (error) {
+        said.textContent = error.message;
       } finally {
         load.disabled = false;
       }
     });
-    box.append(label, load, said);
+    const keep = button(`Save ${name}`, async () => save(new Blob([await bytes()]), name));
+    box.append(label, load, keep, said);
     cell.fresh.append(box);
   }
+}
+
+// Gives the reader a file.
+function save(blob, name) {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }

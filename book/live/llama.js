@@ -13,8 +13,8 @@ export async function complete(bytes, prompt, count) {
   try {
     await llama.loadModel([new Blob([bytes])], { n_threads: 1, n_ctx: 256 });
     const answer = await llama.createCompletion({ prompt, max_tokens: count, temperature: 0, logprobs: 1 });
-    const choice = answer.choices[0];
-    return { text: choice.text, tokens: choice.logprobs?.tokens ?? [], raw: choice.logprobs, log };
+    const { text, logprobs } = answer.choices[0];
+    return { text, ids: logprobs.content.map((token) => token.id), log };
   } catch (error) {
     const said = log.filter((line) => COMPLAINT.test(line));
     return { error: [...said, String(error.message ?? error)].join("\n"), log };

@@ -3,6 +3,11 @@ const element = (tag, kind, text) => Object.assign(document.createElement(tag), 
 
 // Puts one output of a notebook file below a cell; text that follows text is joined to it.
 export function show(place, output) {
+  put(place, output);
+  window.reachScrolled(place);
+}
+
+function put(place, output) {
   const data = output.data ?? {};
   if (output.output_type === "stream") return addText(place, output);
   if (output.output_type === "error") {

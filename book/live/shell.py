@@ -261,9 +261,11 @@ class Shell:
         return {p: (p.stat().st_mtime_ns, p.stat().st_size) for p in Path("workspace").glob("**/*") if p.is_file()}
 
     def written(self, before: dict[Path, tuple[float, int]]) -> list[str]:
-        """The GGUF files that were written since ``before``."""
+        """The GGUF files that were written since ``before``, in the order in which they were written."""
         now = self.workspace()
-        return [p.as_posix() for p in sorted(now) if p.suffix == ".gguf" and now[p] != before.get(p)]
+        return [
+            p.as_posix() for p in sorted(now, key=now.__getitem__) if p.suffix == ".gguf" and now[p] != before.get(p)
+        ]
 
 
 class Stream(io.TextIOBase):

@@ -36,6 +36,14 @@ def test_the_icon_font_is_gone_and_every_icon_is_drawn():
     assert "Light" not in page
 
 
+def test_what_opens_the_pages_below_another_one_has_the_name_of_that_page():
+    link = '<a class="reference internal" href="a.html">A &amp; <code>b</code></a>'
+    fold = "<details><summary><span></span></summary></details>"
+    page = finish(PAGE.replace("<p>Text</p>", f"<li>{link}{fold}</li><details><summary>C</summary></details>"), ABOUT)
+    assert f'{link}<details><summary aria-label="Pages below: A &amp; b">' in page
+    assert page.count("Pages below") == 1
+
+
 @pytest.mark.parametrize(("formula", "count"), [("", 0), ('<span class="math notranslate">x</span>', 1)])
 def test_mathjax_is_named_only_on_a_page_with_a_formula_and_never_loaded_by_the_page(formula, count):
     page = finish(PAGE.replace("<p>Text", f"<p>{formula}Text"), ABOUT)
