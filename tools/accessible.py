@@ -21,7 +21,7 @@ def in_both_themes(page: Page) -> Iterator[str]:
     yield from complaints(page)
     for scheme in ("dark", "light"):
         page.emulate_media(color_scheme=scheme)
-        page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+        page.wait_for_function("scheme => (document.documentElement.dataset.theme ?? scheme) === scheme", arg=scheme)
         if scheme == "dark":
             yield from (f"dark: {line}" for line in complaints(page, CONTRAST))
 

@@ -11,6 +11,7 @@ from places import ROOT
 
 import notebooks as tool
 from miniquant.lab import exercises
+from miniquant.lab.authoring.cells import things
 
 SOLVED = sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))
 STUDENT = sorted((ROOT / "notebooks").glob("[0-9]*.ipynb"))
@@ -119,11 +120,19 @@ def test_the_help_of_an_exercise_is_one_row_of_four_folds_without_a_cure(path):
         spec = exercises()[place["exercise"]]
         assert cell.source.startswith('<div class="mq-help"') and cell.source.endswith("\n\n</div>")
         titles = re.findall(r"<summary>(.*)</summary>\n\n", cell.source)  # the blank line lets Markdown read the text
-        assert titles == ["Hint 1", "Hint 2", "What you may see", "Solution"]
-        seen = cell.source.split("What you may see")[1]
+        assert titles == ["Hint 1", "Hint 2", things(len(spec.mistakes)), "Solution"]
+        seen = cell.source.split("you may see")[1]
         for mistake in spec.mistakes:
             assert f"* {mistake.see}: *{mistake.name}*\n" in seen
             assert mistake.cure not in seen
+
+
+@every_lab
+def test_no_line_of_code_is_longer_than_a_page_is_wide(path):
+    """A page shows 76 letters. A solution has the layout of its lesson; it is folded, and wraps."""
+    code = "\n".join(cell.source for cell in read(path).cells if cell.cell_type == "code")
+    shown = re.sub(r"### BEGIN SOLUTION\n.*?### END SOLUTION", "", code, flags=re.S)
+    assert [line for line in shown.splitlines() if len(line) > 76] == []
 
 
 @every_lab

@@ -11,6 +11,7 @@ from ..spec import Exercise, text_of
 PARTS = ("goal", "stub", "check", "help")
 # Jupyter keeps these styles; the site has its own style sheet for the class. Without either the folds are stacked.
 ROW = '<div class="mq-help" style="display:flex;flex-wrap:wrap;align-items:flex-start;gap:0 1.5em">'
+NUMBERS = ["No", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine", "Ten", "Eleven", "Twelve"]
 BEGIN, END = "    ### BEGIN SOLUTION\n", "\n    ### END SOLUTION"
 
 
@@ -36,8 +37,18 @@ def help_cell(spec: Exercise, notebook: str) -> str:
     anchor = f"exercise-{spec.name.replace('_', '-')}"
     link = f"The worked answer is in the [solved lab](../solutions/{notebook}#{anchor})."
     folds = [*((f"Hint {number}", text) for number, text in enumerate(spec.hints, 1))]
-    folds += [("What you may see", f"I see …\n\n{seen}"), ("Solution", link)]
+    folds += [(things(len(spec.mistakes)), f"I see …\n\n{seen}"), ("Solution", link)]
     return "\n\n".join([ROW, *(_folded(title, text) for title, text in folds), "</div>"])
+
+
+def things(count: int) -> str:
+    """The title of the list of what a student may see.
+
+    >>> things(9), things(1), things(13)
+    ('Nine things you may see', 'One thing you may see', '13 things you may see')
+    """
+    number = NUMBERS[count] if count < len(NUMBERS) else str(count)
+    return f"{number} thing{'s' * (count != 1)} you may see"
 
 
 _CELLS: dict[str, Callable[[Exercise, str], str]] = {

@@ -10,8 +10,9 @@ from ...lab import Exercise, Mistake, edit
 def activation_size(x):
     """How large the numbers of each channel are.
 
-    x: (tokens, channels) float32   ->   (channels,) float32, the mean of the absolute values over the tokens, each
-    number right to 0.00001
+    x: (tokens, channels) float32
+    ->   (channels,) float32, the mean of the absolute values over the
+         tokens, each number right to 0.00001
     """
     return np.abs(x).mean(axis=0)
 

@@ -8,13 +8,18 @@ from .fold_into_value import fold_into_value
 
 
 def fold_block(state, scales):
-    """Fold scales into a whole block, without changing what the block computes.
+    """Fold scales into a whole block, without changing what the block
+    computes.
 
-    state: {"ln1.weight", "ln1.bias", "attn.qkv.weight", "attn.qkv.bias", "attn.proj.weight", "attn.proj.bias",
-    "ln2.weight", "ln2.bias", "mlp.fc1.weight", "mlp.fc1.bias", "mlp.fc2.weight", "mlp.fc2.bias"} -> float32 arrays
-    scales: {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"} -> (in,) float32, the divisor of each layer's input
-    ->   a new dict of the same names, with new float32 arrays where something changed, each number right to 0.0001; state and its arrays stay as they are;
-    scales that cannot be folded are ignored
+    state: {"ln1.weight", "ln1.bias", "attn.qkv.weight", "attn.qkv.bias",
+        "attn.proj.weight", "attn.proj.bias", "ln2.weight", "ln2.bias",
+        "mlp.fc1.weight", "mlp.fc1.bias", "mlp.fc2.weight", "mlp.fc2.bias"}
+        -> float32 arrays
+    scales: {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"} -> (in,)
+        float32, the divisor of each layer's input
+    ->   a new dict of the same names, with new float32 arrays where
+         something changed, each number right to 0.0001; state and its
+         arrays stay as they are; scales that cannot be folded are ignored
     """
     out = dict(state)
     for norm, name in (("ln1", "attn.qkv"), ("ln2", "mlp.fc1")):

@@ -8,9 +8,11 @@ from ...lab import Exercise, Mistake, edit
 def fold_into_norm(gain, bias, weight, scale):
     """Move a scale from the activations into the weights.
 
-    gain, bias, scale: (in,) float32, scale above 0; weight: (out, in) float32
-    ->   gain, bias and weight as new float32 arrays, each number right to 0.0001: what the norm gives is divided by the scale, and what the next layer computes
-    stays the same
+    gain, bias, scale: (in,) float32, scale above 0; weight: (out, in)
+        float32
+    ->   gain, bias and weight as new float32 arrays, each number right to
+         0.0001: what the norm gives is divided by the scale, and what the
+         next layer computes stays the same
     """
     return gain / scale, bias / scale, weight * scale
 

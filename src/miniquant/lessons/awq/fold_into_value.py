@@ -6,11 +6,14 @@ from ...lab import Exercise, Mistake, edit
 
 
 def fold_into_value(qkv_weight, qkv_bias, proj_weight, scale):
-    """Divide what reaches proj by a scale for each channel, and let proj's weights make up for it.
+    """Divide what reaches proj by a scale for each channel, and let proj's
+    weights make up for it.
 
-    qkv_weight: (3 × d, d) float32, the rows of q, then k, then v; qkv_bias: (3 × d,) float32
+    qkv_weight: (3 × d, d) float32, the rows of q, then k, then v; qkv_bias:
+        (3 × d,) float32
     proj_weight: (d, d) float32; scale: (d,) float32, all above 0
-    ->   the three of them, changed, as new float32 arrays, each number right to 0.00001; what proj gives stays the same
+    ->   the three of them, changed, as new float32 arrays, each number
+         right to 0.00001; what proj gives stays the same
     """
     d = len(scale)
     divisor = np.concatenate([np.ones(2 * d, np.float32), scale])  # (3 d,): q and k stay

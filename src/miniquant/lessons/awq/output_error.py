@@ -10,8 +10,10 @@ from ...lab import Exercise, Mistake, edit
 def output_error(x, change):
     """How far the outputs of a layer move when its weights change.
 
-    x: (tokens, in) float64, what reaches the layer; change: (out, in) float64, the new weights less the old ones
-    ->   float: for each token, the sum of the squared moves of its outputs; of these sums the mean
+    x: (tokens, in) float64, what reaches the layer; change: (out, in)
+        float64, the new weights less the old ones
+    ->   float: for each token, the sum of the squared moves of its outputs;
+         of these sums the mean
     """
     moved = x @ change.T  # (tokens, out)
     return float(np.square(moved).sum(axis=1).mean())

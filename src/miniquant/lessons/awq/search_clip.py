@@ -11,11 +11,14 @@ from ..shared.by_hand import nearest16, nearest32
 def search_clip(w, hessian, ratios):
     """How much of a group's range to keep.
 
-    w: (n,) float32, one group, not all 0; hessian: (n, n) float64; ratios: a list that begins with 1.0
-    ->   the ratio whose rounding has the smallest error; of several such ratios the first
+    w: (n,) float32, one group, not all 0; hessian: (n, n) float64; ratios:
+        a list that begins with 1.0
+    ->   the ratio whose rounding has the smallest error; of several such
+         ratios the first
 
-    For a ratio: scale = float16(absmax × ratio / 7), integers w / scale rounded half to even and clipped to -7 … 7.
-    The error of a change d, the weights that come back less w, is d @ hessian @ d.
+    For a ratio: scale = float16(absmax × ratio / 7), integers w / scale
+    rounded half to even and clipped to -7 … 7. The error of a change d, the
+    weights that come back less w, is d @ hessian @ d.
     """
 
     def error(ratio):

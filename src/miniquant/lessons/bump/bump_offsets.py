@@ -7,8 +7,9 @@ def bump_offsets(sizes):
     """Where buffers begin in one block of memory.
 
     sizes: list of int from 0 on, in bytes; it may be empty
-    ->  list of int: the offset of each, the first multiple of 64 that is not inside the buffer before it; and at last
-        the size of the block, a multiple of 64 as well, 0 without buffers
+    ->  list of int: the offset of each, the first multiple of 64 that is
+        not inside the buffer before it; and at last the size of the block,
+        a multiple of 64 as well, 0 without buffers
     """
     at, offsets = 0, []
     for size in sizes:

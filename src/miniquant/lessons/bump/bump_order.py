@@ -6,15 +6,20 @@ from ...lab import Exercise, Mistake, body, edit
 def bump_order(layer, n_layers, tensors):
     """The tensors of a GGUF file in the order of a bump file.
 
-    layer: list of str, the parts of one layer in their order, such as "attn_q.weight"
+    layer: list of str, the parts of one layer in their order, such as
+        "attn_q.weight"
     n_layers: how many the file must have
-    tensors: list of str, each once, the names in the GGUF file: "blk.0.attn_q.weight", ...; and of these
-        before the layers   token_embd.weight, position_embd.weight (if there)
-        after the layers    output_norm.weight, output_norm.bias (if there), output.weight (if there)
-    ->  list: a name, or None for a bias of a layer that the file does not have; the name of a bias ends with ".bias"
+    tensors: list of str, each once, the names in the GGUF file:
+        "blk.0.attn_q.weight", ...; and of these
+        before the layers   token_embd.weight, position_embd.weight (if
+        there)
+        after the layers    output_norm.weight, output_norm.bias (if there),
+        output.weight (if there)
+    ->  list: a name, or None for a bias of a layer that the file does not
+        have; the name of a bias ends with ".bias"
 
-    Raises ValueError if a tensor is left over, or if one is missing that is neither a bias of a layer nor marked
-    (if there).
+    Raises ValueError if a tensor is left over, or if one is missing that is
+    neither a bias of a layer nor marked (if there).
     """
     optional = ("position_embd.weight", "output_norm.bias", "output.weight")
     wanted = ["token_embd.weight", "position_embd.weight"]

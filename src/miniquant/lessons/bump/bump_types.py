@@ -10,7 +10,8 @@ def bump_types(kinds):
     """The table of types.
 
     kinds: list of int, ggml's numbers
-    ->  bytes: how many as a little-endian u32, then bump's number of each, a byte
+    ->  bytes: how many as a little-endian u32, then bump's number of each,
+        a byte
 
     Raises ValueError for a type that has no number in bump.
     """

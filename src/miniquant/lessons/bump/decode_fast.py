@@ -14,11 +14,12 @@ KEPT = {}  # for a mistake: arrays that outlive a call
 def decode_fast(raw):
     """Weights from blocks of Q8_0, exactly, and as fast as you can.
 
-    raw: (n, 34) uint8, each row a block: a little-endian float16 d, then 32 signed bytes q
+    raw: (n, 34) uint8, each row a block: a little-endian float16 d, then 32
+        signed bytes q
     ->   (n, 32) float32: d × q
 
-    d is finite, and every product is exact in float32; 0.0 and -0.0 are equal. raw is not changed. Each call returns a
-    new array.
+    d is finite, and every product is exact in float32; 0.0 and -0.0 are
+    equal. raw is not changed. Each call returns a new array.
     """
     d = raw[:, :2].copy().view("<f2").astype(np.float32)  # (n, 1)
     out = raw[:, 2:].view(np.int8).astype(np.float32)  # (n, 32)

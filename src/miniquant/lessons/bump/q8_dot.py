@@ -10,7 +10,8 @@ from ...lab import Exercise, Mistake, edit
 def q8_dot(blocks, x):
     """One row of a Q8_0 matrix times a vector.
 
-    blocks: (n, 34) uint8, each a little-endian float16 d and 32 signed bytes
+    blocks: (n, 34) uint8, each a little-endian float16 d and 32 signed
+        bytes
     x: (32 n,) float32   ->   a number
     """
     total = 0.0

@@ -8,10 +8,13 @@ from ...lab import Exercise, Mistake, body, edit
 
 
 def q8_q8_dot(a, b):
-    """The product of two rows of Q8_0 blocks, with integers inside the blocks.
+    """The product of two rows of Q8_0 blocks, with integers inside the
+    blocks.
 
-    a, b: (n, 34) uint8, each block a little-endian float16 d and 32 signed bytes
-    ->   a number: in each pair of blocks the 32 products of bytes, added up without loss, times both scales; the pairs added
+    a, b: (n, 34) uint8, each block a little-endian float16 d and 32 signed
+        bytes
+    ->   a number: in each pair of blocks the 32 products of bytes, added up
+         without loss, times both scales; the pairs added
     """
     total = 0.0
     for one, other in zip(a, b):

@@ -12,10 +12,13 @@ def float16_value(data):
 
     data: bytes, 2 of them, little-endian   ->   a float
 
-    Bit 15 is the sign (1 is negative), bits 10 to 14 are the exponent, bits 0 to 9 the fraction.
+    Bit 15 is the sign (1 is negative), bits 10 to 14 are the exponent, bits
+    0 to 9 the fraction.
     exponent 1 to 30: (1 + fraction / 1024) * 2**(exponent - 15)
-    exponent 0: fraction / 1024 * 2**-14, which may be 0; 0.0 and -0.0 are both right for it
-    exponent 31: infinity, with its sign, if the fraction is 0, otherwise nan
+    exponent 0: fraction / 1024 * 2**-14, which may be 0; 0.0 and -0.0 are
+        both right for it
+    exponent 31: infinity, with its sign, if the fraction is 0, otherwise
+        nan
     """
     number = int.from_bytes(data, "little")
     sign, exponent, fraction = get_bits(number, 15, 1), get_bits(number, 10, 5), get_bits(number, 0, 10)

@@ -6,7 +6,8 @@ from ...lab import Exercise, Mistake, body, edit
 def from_twos_complement(number, n_bits):
     """The signed number that some bits stand for in two's complement.
 
-    number: an int, the bits read without a sign, 0 to 2**n_bits - 1; n_bits: how many bits there are, 1 or more, also more than 64
+    number: an int, the bits read without a sign, 0 to 2**n_bits - 1;
+        n_bits: how many bits there are, 1 or more, also more than 64
     ->   an integer, from -2**(n_bits - 1) to 2**(n_bits - 1) - 1
     """
     if number >= 2 ** (n_bits - 1):

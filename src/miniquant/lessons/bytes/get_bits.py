@@ -6,8 +6,11 @@ from ...lab import Exercise, Mistake, body, edit
 def get_bits(number, start, count):
     """Some neighbouring bits of a number, as a number of their own.
 
-    number: an integer (int), 0 or more, also above 2**64; start: the place of the lowest of these bits, 0 for the bit that counts 1;
-    count: how many bits, 1 or more; bits above the number are 0, wherever they start   ->   an integer, from 0 to 2**count - 1
+    number: an integer (int), 0 or more, also above 2**64; start: the place
+        of the lowest of these bits, 0 for the bit that counts 1;
+    count: how many bits, 1 or more; bits above the number are 0, wherever
+        they start
+    ->   an integer, from 0 to 2**count - 1
     """
     return (number >> start) & (2**count - 1)
 

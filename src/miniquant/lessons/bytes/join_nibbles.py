@@ -6,8 +6,9 @@ from ...lab import Exercise, Mistake, body, edit
 def join_nibbles(low, high):
     """Two signed integers of four bits in one byte.
 
-    low, high: integers (int) from -8 to 7   ->   an integer from 0 to 255: low in bits 0 to 3, high in bits 4 to 7, both in
-    two's complement
+    low, high: integers (int) from -8 to 7
+    ->   an integer from 0 to 255: low in bits 0 to 3, high in bits 4 to 7,
+         both in two's complement
     """
     return (low & 0x0F) | ((high & 0x0F) << 4)
 

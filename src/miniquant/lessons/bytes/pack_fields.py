@@ -8,9 +8,11 @@ from ..shared.by_hand import by_digits
 
 
 def pack_fields(kind, length, offset):
-    """Three numbers of a file, one after another without a gap: a u8, a u16 and a u64, all little-endian.
+    """Three numbers of a file, one after another without a gap: a u8, a u16
+    and a u64, all little-endian.
 
-    kind: 0 to 255; length: 0 to 65,535; offset: 0 to 2**64 - 1   ->   an object of type bytes, 11 of them
+    kind: 0 to 255; length: 0 to 65,535; offset: 0 to 2**64 - 1
+    ->   an object of type bytes, 11 of them
     """
     return struct.pack("<BHQ", kind, length, offset)
 

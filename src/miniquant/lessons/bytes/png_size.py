@@ -8,11 +8,14 @@ from ...lab import Exercise, Mistake, body, edit, omit
 def png_size(data):
     """Width and height of a PNG picture.
 
-    data: bytes, the beginning of a file or all of it   ->   (width, height), a tuple of two integers
+    data: bytes, the beginning of a file or all of it
+    ->   (width, height), a tuple of two integers
 
-    Bytes 0 to 7 are the signature 89 50 4e 47 0d 0a 1a 0a. The width is a u32 at byte 16, the height a u32 at byte 20,
-    both big-endian. Raises ValueError for fewer than 24 bytes and for any other signature. Nothing else is checked: bytes
-    8 to 15 may be anything, and a width or a height may be 0.
+    Bytes 0 to 7 are the signature 89 50 4e 47 0d 0a 1a 0a. The width is a
+    u32 at byte 16, the height a u32 at byte 20, both big-endian. Raises
+    ValueError for fewer than 24 bytes and for any other signature. Nothing
+    else is checked: bytes 8 to 15 may be anything, and a width or a height
+    may be 0.
     """
     if len(data) < 24:
         raise ValueError(f"{len(data)} bytes are too few for a PNG")

@@ -10,9 +10,12 @@ from ...lab.spec import Finding
 def flatten_optimizer(state):
     """An optimizer's state without nesting.
 
-    state: {"state": {number: {key: tensor}}, "param_groups": [{...}, ...]}, number an integer, key a str
-    ->   a tuple of two: {"optimizer.NUMBER.KEY": tensor}, a dict of all tensors, each with its values, shape and dtype,
-         under a name such as "optimizer.0.exp_avg"; and the whole list of param_groups as JSON, one str
+    state: {"state": {number: {key: tensor}}, "param_groups": [{...}, ...]},
+        number an integer, key a str
+    ->   a tuple of two: {"optimizer.NUMBER.KEY": tensor}, a dict of all
+         tensors, each with its values, shape and dtype, under a name such
+         as "optimizer.0.exp_avg"; and the whole list of param_groups as
+         JSON, one str
     """
     tensors = {}
     for number, entry in state["state"].items():

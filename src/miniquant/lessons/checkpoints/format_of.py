@@ -8,9 +8,10 @@ from ...lab import Exercise, Mistake, edit, omit
 def format_of(head):
     """The format of a file.
 
-    head: bytes, the first bytes of the file, 16 of them or fewer if the file is shorter
-    ->   "GGUF", "GGUF-lite", "GGML", "bump", "zip", "safetensors", "pickle" or "unknown": the first row of the table
-         that fits
+    head: bytes, the first bytes of the file, 16 of them or fewer if the
+        file is shorter
+    ->   "GGUF", "GGUF-lite", "GGML", "bump", "zip", "safetensors", "pickle"
+         or "unknown": the first row of the table that fits
     """
     magics = {b"GGUF": "GGUF", b"TFLG": "GGUF-lite", b"lmgg": "GGML", b"BUMPWGT3": "bump", b"PK\x03\x04": "zip"}
     for magic, name in magics.items():

@@ -10,9 +10,11 @@ from ...lab import Exercise, Mistake, body, edit
 def bits_survive(before, after):
     """Whether an array came back as it was, bit for bit.
 
-    before: float32 array of any shape; after: any array   ->   True or False
-    True if dtype (byte order included), shape and the bits of every number are the same: 0.0 is not -0.0, and a NaN is only
-    itself with the same bits. In which order the numbers lie in memory does not count.
+    before: float32 array of any shape; after: any array
+    ->   True or False
+    True if dtype (byte order included), shape and the bits of every number
+    are the same: 0.0 is not -0.0, and a NaN is only itself with the same
+    bits. In which order the numbers lie in memory does not count.
     """
     if before.dtype != after.dtype or before.shape != after.shape:
         return False

@@ -7,9 +7,11 @@ from ...models.export import ModelMetadata
 def expected_keys(about, quantized, include):
     """How many keys an exported file must have.
 
-    about: ModelMetadata with architecture, model_name, num_params, hidden_size, num_layers, vocab_size; no size is known
-    where the architecture is unknown
-    quantized: whether any tensor is; include: whether metadata is written   ->   an int (not a bool), by the three rules above
+    about: ModelMetadata with architecture, model_name, num_params,
+        hidden_size, num_layers, vocab_size; no size is known where the
+        architecture is unknown
+    quantized: whether any tensor is; include: whether metadata is written
+    ->   an int (not a bool), by the three rules above
     A field that is None is unknown; 0 and an empty text are known.
     """
     if not include:

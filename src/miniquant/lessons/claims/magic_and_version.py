@@ -6,7 +6,8 @@ from ...lab import Exercise, Mistake, edit
 
 
 def magic_and_version(data):
-    """Whether a file begins with the magic and version 3, a little-endian u32.
+    """Whether a file begins with the magic and version 3, a little-endian
+    u32.
 
     data: bytes of a file, of any length   ->   True or False
     """

@@ -15,11 +15,16 @@ EMPTY = "a model without tensors"
 def model_shapes(names):
     """A strategy that draws the shapes of a model's tensors.
 
-    names: list of str, at least five, none of them twice   ->   a strategy; each draw is a dict, name -> shape, of at most five names
-    A shape is a tuple of ints, (n,) for a vector or (rows, n) for a matrix: rows from 1 to 8, n from 1 to 300.
+    names: list of str, at least five, none of them twice
+    ->   a strategy; each draw is a dict, name -> shape, of at most five
+         names
+    A shape is a tuple of ints, (n,) for a vector or (rows, n) for a matrix:
+    rows from 1 to 8, n from 1 to 300.
 
-    A hundred draws have each of these at least ten times: two names or more that are not sorted; a vector; a matrix of
-    two rows or more whose n is a multiple of 32; a matrix whose n is not. An empty dict is there at least once.
+    A hundred draws have each of these at least ten times: two names or more
+    that are not sorted; a vector; a matrix of two rows or more whose n is a
+    multiple of 32; a matrix whose n is not. An empty dict is there at least
+    once.
     """
     n = st.sampled_from([32, 64, 96]) | st.integers(1, 300)
     shapes = st.tuples(n) | st.tuples(st.integers(1, 8), n)

@@ -6,12 +6,16 @@ from ...lab import Exercise, Mistake, edit
 
 
 def size_is_true(said, n_bytes):
-    """Whether a stated size is that of a file, to the last digit that it states.
+    """Whether a stated size is that of a file, to the last digit that it
+    states.
 
-    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25 kB" or "1500 B"; a kB is 1000 B, an MB 1000 kB, a GB
-    1000 MB   ->   True or False
-    n_bytes: int, the size of the file. It may be off by half of the last stated digit, be it a zero or not: 1.25 kB stands for
-    1246 to 1254 bytes, and 1500 B for 1500 bytes. What a number of bytes exactly at such an end gives is not checked.
+    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25
+        kB" or "1500 B"; a kB is 1000 B, an MB 1000 kB, a GB 1000 MB
+    ->   True or False
+    n_bytes: int, the size of the file. It may be off by half of the last
+        stated digit, be it a zero or not: 1.25 kB stands for 1246 to 1254
+        bytes, and 1500 B for 1500 bytes. What a number of bytes exactly at
+        such an end gives is not checked.
     """
     number, unit = said.split()
     factor = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit]

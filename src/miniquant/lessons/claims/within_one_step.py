@@ -13,12 +13,17 @@ F32, Q4_0, Q8_0 = GGUFQuantization.NONE, GGUFQuantization.Q4_0, GGUFQuantization
 
 
 def within_one_step(pipeline, w, quantization):
-    """Whether every weight of a matrix comes back from an exported file within one step of its own block.
+    """Whether every weight of a matrix comes back from an exported file
+    within one step of its own block.
 
-    pipeline: an exporter; w: (rows, n) finite float32, n a multiple of 32   ->   True or False
-    quantization: F32, Q8_0 or Q4_0. A block is 32 neighbours of a row, and absmax its largest size. A step is absmax / 127 in
-    Q8_0 and absmax / 8 in Q4_0, and an error of exactly 1.01 steps or less is allowed. In F32 every weight must be equal.
-    False, too, if the official reader finds another shape than that of w, no tensor or several, or raises ValueError.
+    pipeline: an exporter; w: (rows, n) finite float32, n a multiple of 32
+    ->   True or False
+    quantization: F32, Q8_0 or Q4_0. A block is 32 neighbours of a row, and
+        absmax its largest size. A step is absmax / 127 in Q8_0 and absmax /
+        8 in Q4_0, and an error of exactly 1.01 steps or less is allowed. In
+        F32 every weight must be equal. False, too, if the official reader
+        finds another shape than that of w, no tensor or several, or raises
+        ValueError.
     """
     try:
         (tensor,) = official(pipeline.gguf(ModelWeights({"w": w}), quantization))[1]

@@ -9,8 +9,9 @@ from ..shared.gguf_lite_by_hand import header_oracle
 def header_bytes(n_tensors, metadata_len):
     """The header of a GGUF-lite file: four u32, little-endian.
 
-    n_tensors, metadata_len: integers from 0 to 2**32 - 1   ->   16 bytes: the magic 0x474C4654, the version 1,
-    n_tensors, metadata_len
+    n_tensors, metadata_len: integers from 0 to 2**32 - 1
+    ->   16 bytes: the magic 0x474C4654, the version 1, n_tensors,
+         metadata_len
     """
     return struct.pack("<4I", 0x474C4654, 1, n_tensors, metadata_len)
 

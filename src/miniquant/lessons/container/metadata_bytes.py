@@ -9,11 +9,15 @@ from ...lab.compare import one_after_another
 def metadata_bytes(metadata):
     """The metadata block of a file.
 
-    metadata: dict, key: text, value: text or a number   ->   bytes: one line key=value for each item, in the order of
-    the dict, joined by newlines ("\\n" between the lines, none after the last), in UTF-8; an empty dict gives b"".
-    A number is written as str(number). Keys and values are written as they are, spaces and "\\r" included.
+    metadata: dict, key: text, value: text or a number
+    ->   bytes: one line key=value for each item, in the order of the dict,
+         joined by newlines ("\\n" between the lines, none after the last),
+         in UTF-8; an empty dict gives b"".
+    A number is written as str(number). Keys and values are written as they
+    are, spaces and "\\r" included.
 
-    Raises ValueError for an empty key, an "=" in a key, and a newline "\\n" in a key or a value.
+    Raises ValueError for an empty key, an "=" in a key, and a newline "\\n"
+    in a key or a value.
     """
     lines = []
     for key, value in metadata.items():

@@ -8,10 +8,13 @@ from ...lab import Exercise, Mistake, body, edit, omit
 
 
 def tensor_offsets(shapes, dtypes):
-    """Where each tensor begins, in bytes from the start of the data section; back to back, no padding.
+    """Where each tensor begins, in bytes from the start of the data
+    section; back to back, no padding.
 
-    shapes: name -> dims, a tuple of integers, () for a single number; dtypes: name -> code, 0 to 3
-    ->   name -> offset, an integer, in the order of shapes; the sizes in bytes are those of the table above
+    shapes: name -> dims, a tuple of integers, () for a single number;
+        dtypes: name -> code, 0 to 3
+    ->   name -> offset, an integer, in the order of shapes; the sizes in
+         bytes are those of the table above
     """
     offsets, at = {}, 0
     for name, dims in shapes.items():

@@ -9,7 +9,8 @@ from ..shared import observed
 def ceiling_ratio(bits, group_size):
     """How many times smaller than float32 a format can be at best.
 
-    bits: of one value; group_size: how many weights share one float16 scale   ->   a float, not rounded
+    bits: of one value; group_size: how many weights share one float16 scale
+    ->   a float, not rounded
 
     At best: every weight is quantized, and nothing else is in the file.
     """

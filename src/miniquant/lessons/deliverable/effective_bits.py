@@ -11,7 +11,8 @@ from ..shared.gguf_lite_by_hand import tensor_bytes_oracle
 def effective_bits(size, shapes):
     """The bits per weight of a whole file.
 
-    size: bytes of the whole file; shapes: dict, name -> dims of every tensor, not all of them empty
+    size: bytes of the whole file; shapes: dict, name -> dims of every
+        tensor, not all of them empty
     ->   a float, not rounded
     """
     return 8 * size / sum(math.prod(dims) for dims in shapes.values())

@@ -10,7 +10,8 @@ def largest_part(parts):
     """The largest part and its share.
 
     parts: dict, name -> bytes, at least one of them above 0
-    -> (name, percent): the first name in the dict with the most bytes, and its percent of the sum of all parts, not rounded
+    -> (name, percent): the first name in the dict with the most bytes, and
+       its percent of the sum of all parts, not rounded
     """
     name = max(parts, key=parts.get)
     return name, 100 * parts[name] / sum(parts.values())

@@ -8,15 +8,20 @@ from .what_costs import OVERHEAD
 
 
 def readme_answers(torch_save, size, parts, costs):
-    """The three answers, a line each, in the form shown above; no newline at the end.
+    """The three answers, a line each, in the form shown above; no newline
+    at the end.
 
-    torch_save, size: bytes; parts: dict, name -> bytes of all parts of the file; costs: dict, reason -> bytes, one above
-    0 at least, no two equal   ->   str. Every number is rounded to the nearest; none lies halfway.
+    torch_save, size: bytes; parts: dict, name -> bytes of all parts of the
+        file; costs: dict, reason -> bytes, one above 0 at least, no two
+        equal
+    ->   str. Every number is rounded to the nearest; none lies halfway.
 
-    Line 1: torch_save in MB with one decimal, size in MB with two, their ratio with one. An MB is 1,000,000 bytes.
-    Line 2: the largest part and its percent of the sum of all parts, with one decimal.
-    Line 3: each cost above 0, the largest first, rounded to whole bytes (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas
-    between thousands, joined by "; ".
+    Line 1: torch_save in MB with one decimal, size in MB with two, their
+    ratio with one. An MB is 1,000,000 bytes. Line 2: the largest part and
+    its percent of the sum of all parts, with one decimal.
+    Line 3: each cost above 0, the largest first, rounded to whole bytes
+    (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas between thousands,
+    joined by "; ".
     """
     largest, percent = largest_part(parts)
     reasons = [(cost, reason) for reason, cost in costs.items() if cost > 0]

@@ -21,9 +21,11 @@ def tensor_bytes(scheme, dims):
 def what_costs(shapes, schemes, overhead):
     """The bytes of a file beyond 4 bits a weight, by reason.
 
-    shapes: dict, name -> dims; schemes: dict, name -> scheme, "f32" for a name that it lacks; overhead: bytes
+    shapes: dict, name -> dims; schemes: dict, name -> scheme, "f32" for a
+        name that it lacks; overhead: bytes
     -> dict with three keys, always all of them:
-    "more than 4 bits": what the values take beyond half a byte each, without the scales; a fraction if the number is odd
+    "more than 4 bits": what the values take beyond half a byte each,
+    without the scales; a fraction if the number is odd
     "scales": the bytes of all scales
     "header, metadata, descriptors": overhead
     """

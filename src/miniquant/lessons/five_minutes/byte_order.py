@@ -6,10 +6,12 @@ from ...lab import Exercise, Mistake, body, edit, omit
 def byte_order(data, magic):
     """In which byte order a number was written.
 
-    data: 4 bytes; magic: an integer from 0 to 2**32 - 1 whose bytes are not the same in both orders
+    data: 4 bytes; magic: an integer from 0 to 2**32 - 1 whose bytes are not
+        the same in both orders
     ->   "little", "big" or "neither"
 
-    "little": data is magic in little-endian order; "big": in big-endian order; "neither": in none of the two.
+    "little": data is magic in little-endian order; "big": in big-endian
+    order; "neither": in none of the two.
     """
     for order in ("little", "big"):
         if int.from_bytes(data, order) == magic:

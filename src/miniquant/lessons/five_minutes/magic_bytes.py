@@ -9,9 +9,11 @@ from ..shared.by_hand import by_digits
 def magic_bytes(magic, version):
     """The first eight bytes of a file: the magic number, then the version.
 
-    magic, version: integers (int) from 0 to 2**32 - 1   ->   an object of type bytes, 8 of them
+    magic, version: integers (int) from 0 to 2**32 - 1
+    ->   an object of type bytes, 8 of them
 
-    Each number takes 4 bytes, whatever its size, and is little-endian: the byte with the smallest place value first.
+    Each number takes 4 bytes, whatever its size, and is little-endian: the
+    byte with the smallest place value first.
     """
     return np.array([magic, version], "<u4").tobytes()
 

@@ -11,11 +11,14 @@ from ..shared.by_hand import number
 
 
 def read_magic(data):
-    """The two numbers at the beginning of a file: bytes 0 to 3 are the magic, bytes 4 to 7 the version.
+    """The two numbers at the beginning of a file: bytes 0 to 3 are the
+    magic, bytes 4 to 7 the version.
 
-    data: bytes of a file, which may go on after the first 8   ->   (magic, version), a tuple of two integers
+    data: bytes of a file, which may go on after the first 8
+    ->   (magic, version), a tuple of two integers
 
-    Both numbers are unsigned and little-endian. Raises ValueError if there are fewer than 8 bytes.
+    Both numbers are unsigned and little-endian. Raises ValueError if there
+    are fewer than 8 bytes.
     """
     magic, version = np.frombuffer(data, "<u4", count=2)
     return int(magic), int(version)

@@ -6,8 +6,11 @@ from ...lab import Exercise, Mistake, edit
 def aligned_offsets(sizes, alignment):
     """Where each tensor begins, in bytes from the start of the data.
 
-    sizes: list of integers from 0 to 2**40, the bytes of each tensor; alignment: any integer of 1 or more   ->   list of offsets,
-    each a multiple of alignment, each tensor as soon as possible after the one before it; a tensor of 0 bytes takes no place
+    sizes: list of integers from 0 to 2**40, the bytes of each tensor;
+        alignment: any integer of 1 or more
+    ->   list of offsets, each a multiple of alignment, each tensor as soon
+         as possible after the one before it; a tensor of 0 bytes takes no
+         place
     """
     offsets, at = [], 0
     for size in sizes:

@@ -10,8 +10,9 @@ from ..shared.by_hand import by_digits
 def gguf_header(n_tensors, n_kv):
     """The header of a GGUF file.
 
-    n_tensors, n_kv: integers from 0 to 2**64 - 1   ->   24 bytes: the letters GGUF, version 3 as a u32, then each count as a u64;
-    every number little-endian
+    n_tensors, n_kv: integers from 0 to 2**64 - 1
+    ->   24 bytes: the letters GGUF, version 3 as a u32, then each count as
+         a u64; every number little-endian
     """
     return b"GGUF" + struct.pack("<IQQ", 3, n_tensors, n_kv)
 

@@ -9,7 +9,9 @@ from ..shared.by_hand import by_digits
 def gguf_string(text):
     """A text as GGUF writes it.
 
-    text: str   ->   bytes: the length in bytes as a little-endian u64, then the text in UTF-8
+    text: str
+    ->   bytes: the length in bytes as a little-endian u64, then the text in
+         UTF-8
     """
     data = text.encode("utf-8")
     return struct.pack("<Q", len(data)) + data

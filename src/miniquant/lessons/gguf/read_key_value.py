@@ -16,11 +16,14 @@ from .read_string import read_string
 def read_key_value(data, position):
     """Read the key with its value that begins at a position.
 
-    data: bytes; position: integer   ->   (key, value, next): a str; a value of the Python type that the table says; the
-    position of the first byte after the value. An array may be empty: its value is then an empty list.
+    data: bytes; position: integer
+    ->   (key, value, next): a str; a value of the Python type that the
+         table says; the position of the first byte after the value. An
+         array may be empty: its value is then an empty list.
 
-    Numbers are little-endian. Raises ValueError for a type, or an element type, that the table does not have, and for such
-    an element type also if the array is empty.
+    Numbers are little-endian. Raises ValueError for a type, or an element
+    type, that the table does not have, and for such an element type also if
+    the array is empty.
     """
     key, position = read_string(data, position)
     (kind,) = struct.unpack_from("<I", data, position)

@@ -10,8 +10,10 @@ from .gguf_string import oracle as string_oracle
 def read_string(data, position):
     """Read the text that begins at a position.
 
-    data: bytes; position: integer, where the text's length begins, a little-endian u64
-    ->   (text, next): a str, and the position of the first byte after the text
+    data: bytes; position: integer, where the text's length begins, a
+        little-endian u64
+    ->   (text, next): a str, and the position of the first byte after the
+         text
     """
     (n,) = struct.unpack_from("<Q", data, position)
     start = position + 8

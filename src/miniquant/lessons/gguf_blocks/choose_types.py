@@ -9,12 +9,16 @@ BLOCK = {"Q8_0": 34, "Q4_0": 18}  # bytes of 32 weights
 
 
 def choose_types(weights, budget):
-    """A type for each matrix, so that all of them together fit into a number of bytes.
+    """A type for each matrix, so that all of them together fit into a
+    number of bytes.
 
-    weights: dict, name -> number of weights, a multiple of 32; budget: bytes   ->   dict, name -> "Q8_0" or "Q4_0"
+    weights: dict, name -> number of weights, a multiple of 32; budget:
+        bytes
+    ->   dict, name -> "Q8_0" or "Q4_0"
 
-    32 weights take 34 bytes as Q8_0, and 18 as Q4_0. As Q4_0 all of them always fit. No bytes are wasted: where Q8_0 for one
-    more matrix still fits, it is used. Which matrices get Q8_0 is your choice.
+    32 weights take 34 bytes as Q8_0, and 18 as Q4_0. As Q4_0 all of them
+    always fit. No bytes are wasted: where Q8_0 for one more matrix still
+    fits, it is used. Which matrices get Q8_0 is your choice.
     """
     types = dict.fromkeys(weights, "Q4_0")
     left = budget - sum(count // 32 * 18 for count in weights.values())

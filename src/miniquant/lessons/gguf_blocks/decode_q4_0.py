@@ -10,8 +10,9 @@ from ...lab import Exercise, Mistake, edit
 def decode_q4_0(raw):
     """Weights from blocks of Q4_0.
 
-    raw: bytes, n × 18 of them; d is a little-endian float16   ->   (n, 32) float32: d × (level - 8), the 16 low nibbles first,
-    then the 16 high ones
+    raw: bytes, n × 18 of them; d is a little-endian float16
+    ->   (n, 32) float32: d × (level - 8), the 16 low nibbles first, then
+         the 16 high ones
     """
     rows = np.frombuffer(raw, np.uint8).reshape(-1, 18)
     d = np.ascontiguousarray(rows[:, :2]).view("<f2").astype(np.float32)  # (n, 1)

@@ -9,11 +9,14 @@ BLOCKS = {0: (1, 4), 2: (32, 18), 8: (32, 34)}  # type: the weights of a block, 
 
 
 def size_and_bits(tensors):
-    """How many bytes the data of all tensors takes, and how many bits a weight takes on average.
+    """How many bytes the data of all tensors takes, and how many bits a
+    weight takes on average.
 
-    tensors: list of (shape, type code), at least one; shape: tuple in PyTorch's order, (out, in) or (n,), in a multiple
-    of the weights of a block; type code: a key of BLOCKS
-    ->   (bytes, bits): an integer, without padding; a float, 8 × bytes / number of weights of all tensors
+    tensors: list of (shape, type code), at least one; shape: tuple in
+        PyTorch's order, (out, in) or (n,), in a multiple of the weights of
+        a block; type code: a key of BLOCKS
+    ->   (bytes, bits): an integer, without padding; a float, 8 × bytes /
+         number of weights of all tensors
     """
     n_bytes = n_weights = 0
     for shape, code in tensors:

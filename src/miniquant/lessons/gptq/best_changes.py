@@ -8,10 +8,13 @@ from ...lab import Exercise, Mistake, edit
 
 
 def best_changes(h, first):
-    """How all other weights should change once the change of the first is fixed.
+    """How all other weights should change once the change of the first is
+    fixed.
 
-    h: (n, n) float64, symmetric and positive definite, n at least 2; first: float, the change of the first weight
-    ->   (n - 1,) float64: the changes of the other weights, in their order, for which d @ h @ d is smallest
+    h: (n, n) float64, symmetric and positive definite, n at least 2; first:
+        float, the change of the first weight
+    ->   (n - 1,) float64: the changes of the other weights, in their order,
+         for which d @ h @ d is smallest
     """
     return np.linalg.solve(h[1:, 1:], -first * h[1:, 0])
 

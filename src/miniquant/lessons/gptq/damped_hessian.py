@@ -11,7 +11,8 @@ def damped_hessian(x, damping):
     """What GPTQ knows of the calibration text.
 
     x: (tokens, in) float64; damping: a float from 0 on, usually 0.01
-    ->   (in, in) float64: H = XᵀX / tokens, plus damping × mean(diagonal of H) on the diagonal
+    ->   (in, in) float64: H = XᵀX / tokens, plus damping × mean(diagonal of
+         H) on the diagonal
     """
     h = x.T @ x / len(x)
     return h + damping * np.diag(h).mean() * np.eye(len(h))

@@ -6,12 +6,16 @@ from ...lab import Exercise, Mistake, edit, omit
 
 
 def gptq_column(w, j, rounded, u):
-    """Round one column, and let the columns after it make up for its change.
+    """Round one column, and let the columns after it make up for its
+    change.
 
-    w: (out, in) float64; j: which column; rounded: (out,) float64, its new values
-    u: (in, in) float64, the upper triangular factor of the inverse Hessian, its diagonal above 0
-    ->   a new (out, in) float64: column j has its new values, the columns after it have made the best changes in every
-    row, and the columns before it are as they were
+    w: (out, in) float64; j: which column; rounded: (out,) float64, its new
+        values
+    u: (in, in) float64, the upper triangular factor of the inverse Hessian,
+        its diagonal above 0
+    ->   a new (out, in) float64: column j has its new values, the columns
+         after it have made the best changes in every row, and the columns
+         before it are as they were
     """
     out = w.copy()
     out[:, j] = rounded

@@ -7,15 +7,19 @@ from .gptq_column import gptq_column
 
 
 def gptq_matrix(w, scale, minimum, u):
-    """Integers from 0 to 15 for a matrix, chosen column by column, from the first to the last.
+    """Integers from 0 to 15 for a matrix, chosen column by column, from the
+    first to the last.
 
-    w: (out, in) float64; u: (in, in) float64, the factor of its Hessian's inverse
-    scale, minimum: (out, groups) float32, one pair for each group of in / groups neighbours; scales are above 0
+    w: (out, in) float64; u: (in, in) float64, the factor of its Hessian's
+        inverse
+    scale, minimum: (out, groups) float32, one pair for each group of in /
+        groups neighbours; scales are above 0
     ->   (out, in) int16
 
-    A column goes to its nearest levels, as it is when its turn comes; then the columns after it make up for its change.
-    The level of an integer q is q × scale + minimum. (weight - minimum) / scale is computed in float64, and halves are
-    rounded to even.
+    A column goes to its nearest levels, as it is when its turn comes; then
+    the columns after it make up for its change. The level of an integer q
+    is q × scale + minimum. (weight - minimum) / scale is computed in
+    float64, and halves are rounded to even.
     """
     left, q = w.copy(), np.zeros(w.shape, np.int16)
     size = w.shape[1] // scale.shape[1]

@@ -8,10 +8,13 @@ from ...lab import Exercise, Mistake, edit
 
 
 def second_weight(h, first):
-    """How the second of two weights should change once the change of the first is fixed, and the error that is left.
+    """How the second of two weights should change once the change of the
+    first is fixed, and the error that is left.
 
-    h: (2, 2) float64, symmetric and positive definite; first: float, the change of the first weight
-    ->   (second, error): two floats; second is the change of the second weight for which the error is smallest
+    h: (2, 2) float64, symmetric and positive definite; first: float, the
+        change of the first weight
+    ->   (second, error): two floats; second is the change of the second
+         weight for which the error is smallest
     """
     second = -h[0, 1] / h[1, 1] * first
     error = (h[0, 0] - h[0, 1] ** 2 / h[1, 1]) * first**2

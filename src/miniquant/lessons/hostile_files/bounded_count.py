@@ -7,8 +7,10 @@ from ...lab import Exercise, Mistake, body, edit, omit
 def bounded_count(count, smallest, left):
     """Believe a count only if so many entries can be there.
 
-    count: what the header says, 0 to 2**64 - 1; smallest: bytes of the smallest entry, at least 1; left: bytes after the header
-    ->   count as it is, if count × smallest bytes are left; otherwise it raises FormatError
+    count: what the header says, 0 to 2**64 - 1; smallest: bytes of the
+        smallest entry, at least 1; left: bytes after the header
+    ->   count as it is, if count × smallest bytes are left; otherwise it
+         raises FormatError
     """
     if count * smallest > left:
         raise FormatError(f"found {count} entries of at least {smallest} bytes, and {left} bytes are left")

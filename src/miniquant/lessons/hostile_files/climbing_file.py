@@ -8,11 +8,14 @@ from .limited import ran
 
 
 def climbing_file(name, levels):
-    """A file with one F32 tensor of one number, whose name makes the naive reader write outside its folder.
+    """A file with one F32 tensor of one number, whose name makes the naive
+    reader write outside its folder.
 
-    name: the text before ".bin" in the name of the file that appears, ASCII; levels: how many folders above the reader's
-    folder it appears, 1 to 3
-    ->   bytes: a GGUF file that is read where "/" stands between folders, and nothing else
+    name: the text before ".bin" in the name of the file that appears,
+        ASCII; levels: how many folders above the reader's folder it
+        appears, 1 to 3
+    ->   bytes: a GGUF file that is read where "/" stands between folders,
+         and nothing else
     """
     return gguf_file(info(b"../" * levels + name.encode("ascii"), (1,)), data=bytes(4))
 

@@ -8,7 +8,8 @@ from ...lab import Exercise, Mistake, edit
 def fits_inside(offset, size, left):
     """Whether `size` bytes from `offset` on lie inside `left` bytes.
 
-    offset, size, left: np.uint64, whose sums and differences wrap around   ->   True or False
+    offset, size, left: np.uint64, whose sums and differences wrap around
+    ->   True or False
     A size of 0 fits at every offset from 0 to left, and nowhere after it.
     """
     return bool(size <= left and offset <= left - size)

@@ -75,7 +75,8 @@ def damaged(valid: bytes, numbers: list[tuple[int, int]], texts: list[int], seed
 
 
 def fuzz(reader: Reader, valid: list[bytes], files: int) -> Found:
-    """Hand a reader so many damaged files, each with a machine of its own; anything but ``FormatError`` is a harm."""
+    """Hand a reader so many damaged files, each with a machine of its own;
+    anything but ``FormatError`` is a harm."""
     found, known = Found(), [places(data) for data in valid]
     for seed in range(files):
         original = valid[seed % len(valid)]

@@ -8,10 +8,12 @@ from .limited import ran
 
 
 def overlapping_file(shared):
-    """A file with two F32 tensors of 16 numbers each, "a" and "b", that have some bytes of the data in common.
+    """A file with two F32 tensors of 16 numbers each, "a" and "b", that
+    have some bytes of the data in common.
 
     shared: how many bytes they have in common, a multiple of 4 from 4 to 64
-    ->   bytes: a GGUF file; "a" has offset 0, "b" begins inside of "a" or with it, and all bytes of both are inside the file
+    ->   bytes: a GGUF file; "a" has offset 0, "b" begins inside of "a" or
+         with it, and all bytes of both are inside the file
     """
     offset = 64 - shared
     return gguf_file(info(b"a", (16,)), info(b"b", (16,), offset), data=bytes(offset + 64))

@@ -12,13 +12,15 @@ from .naive import SCALARS
 def read_array(data, at, machine):
     """The array of numbers at byte `at` of a GGUF file.
 
-    data: the whole file, bytes; at: where the element type (u32) begins, then the count (u64), then the elements;
-    SCALARS: element type -> bytes of an element; machine.allocate(size, purpose) asks for memory
-    ->   (the elements as bytes, the place after them). Numbers are little-endian. Ask once, for the bytes of the elements,
-    also if these are 0.
+    data: the whole file, bytes; at: where the element type (u32) begins,
+        then the count (u64), then the elements; SCALARS: element type ->
+        bytes of an element; machine.allocate(size, purpose) asks for memory
+    ->   (the elements as bytes, the place after them). Numbers are
+         little-endian. Ask once, for the bytes of the elements, also if
+         these are 0.
 
-    Raises FormatError if type and count or the elements are not all there, or the type is not in SCALARS; then no memory
-    was asked for.
+    Raises FormatError if type and count or the elements are not all there,
+    or the type is not in SCALARS; then no memory was asked for.
     """
     if at + 12 > len(data):
         raise FormatError("the head of an array is not there", offset=at)

@@ -7,9 +7,12 @@ from ...lab import Exercise, Mistake, edit, omit
 def tensor_file(name, taken):
     """The file that a tensor is written to.
 
-    name: any text, from the file; taken: a set of the names of the files that exist already, which stays as it is
-    ->   name + ".bin"; it raises FormatError unless the name is 1 to 64 ASCII letters, digits, ".", "_" and "-", does not begin
-    with ".", and its file is not in taken, capitals and small letters taken as equal
+    name: any text, from the file; taken: a set of the names of the files
+        that exist already, which stays as it is
+    ->   name + ".bin"; it raises FormatError unless the name is 1 to 64
+         ASCII letters, digits, ".", "_" and "-", does not begin with ".",
+         and its file is not in taken, capitals and small letters taken as
+         equal
     """
     import re
 

@@ -8,11 +8,14 @@ from .limited import ran
 
 
 def wrapping_file(n_bytes):
-    """A file with one F32 tensor, "w", that makes the naive reader ask for too little memory and write past it.
+    """A file with one F32 tensor, "w", that makes the naive reader ask for
+    too little memory and write past it.
 
     n_bytes: a multiple of 4, from 4 to 4096
-    ->   bytes: a GGUF file; the reader computes the size of "w" in 64 bits, gets n_bytes and asks for them; it copies row
-    after row (dims[0] numbers are a row), and a whole row that is in the file goes past the n_bytes
+    ->   bytes: a GGUF file; the reader computes the size of "w" in 64 bits,
+         gets n_bytes and asks for them; it copies row after row (dims[0]
+         numbers are a row), and a whole row that is in the file goes past
+         the n_bytes
     """
     rows = 2**62 + n_bytes // 4  # times 4 bytes: 2**64 + n_bytes
     return gguf_file(info(b"w", (1, rows)), data=bytes(n_bytes + 4))

@@ -4,9 +4,11 @@ from ...lab import Exercise, Mistake, edit
 
 
 def bits_per_weight(bits, group_size):
-    """The bits that one weight takes: those of its integer, and its share of its group's float16 scale.
+    """The bits that one weight takes: those of its integer, and its share
+    of its group's float16 scale.
 
-    bits: of one integer; group_size: how many weights share one scale; both integers, 1 or more
+    bits: of one integer; group_size: how many weights share one scale; both
+        integers, 1 or more
     ->   a float, not rounded
     """
     return bits + 16 / group_size

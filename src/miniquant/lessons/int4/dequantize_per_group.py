@@ -9,11 +9,14 @@ from .ungroup import ungroup
 
 
 def dequantize_per_group(q, scale):
-    """The weights that the integers stand for: each integer times the scale of its group.
+    """The weights that the integers stand for: each integer times the scale
+    of its group.
 
-    q: (out, in) int8, not empty; scale: (out, groups) float32, 0 or more   ->   (out, in) float32
+    q: (out, in) int8, not empty; scale: (out, groups) float32, 0 or more
+    ->   (out, in) float32
 
-    A group is in / groups neighbours of a row. The first scale of a row belongs to the first group.
+    A group is in / groups neighbours of a row. The first scale of a row
+    belongs to the first group.
     """
     groups = group_reshape(q, q.shape[1] // scale.shape[1]).astype(np.float32)
     return ungroup(groups * scale[..., None])

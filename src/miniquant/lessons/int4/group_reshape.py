@@ -10,10 +10,11 @@ def group_reshape(w, group_size):
     """Rows cut into groups of neighbours.
 
     w: (out, in), any dtype, not empty; group_size: 1 or more
-    ->   (out, in / group_size, group_size), the same dtype, the weights in their order; a view or a copy
+    ->   (out, in / group_size, group_size), the same dtype, the weights in
+         their order; a view or a copy
 
-    The first group of a row holds its first group_size weights. Raises ValueError if `in` is not a multiple of
-    group_size.
+    The first group of a row holds its first group_size weights. Raises
+    ValueError if `in` is not a multiple of group_size.
     """
     out, n_in = w.shape
     return w.reshape(out, n_in // group_size, group_size)

@@ -8,12 +8,14 @@ from .group_reshape import group_reshape
 
 
 def group_scales(w, group_size):
-    """A scale for every group, for integers from -7 to 7: the absmax of the group / 7, in float32, then rounded.
+    """A scale for every group, for integers from -7 to 7: the absmax of the
+    group / 7, in float32, then rounded.
 
-    w: (out, in) float32, not empty; `in` is a multiple of group_size   ->   (out, in / group_size) float32
+    w: (out, in) float32, not empty; `in` is a multiple of group_size
+    ->   (out, in / group_size) float32
 
-    The scales are rounded to float16 and held in float32, as round_scale does it; none is too large for float16. A
-    group of zeros has scale 0.
+    The scales are rounded to float16 and held in float32, as round_scale
+    does it; none is too large for float16. A group of zeros has scale 0.
     """
     absmax = np.abs(group_reshape(w, group_size)).max(axis=2)  # (out, groups)
     scale = absmax / np.float32(7)

@@ -14,10 +14,13 @@ from .ungroup import ungroup
 def quantize_per_group(w, group_size):
     """4-bit integers, each group divided by its own scale.
 
-    w: (out, in) float32, not empty; `in` is a multiple of group_size   ->   (q, scale), a tuple
+    w: (out, in) float32, not empty; `in` is a multiple of group_size
+    ->   (q, scale), a tuple
     scale: (out, in / group_size) float32, the group_scales of w
-    q: (out, in) int8: w / scale, with those rounded scales, float32 by float32; then rounded to the nearest
-    integer, ties to the even one; then clipped to [-7, 7]. If the scale of a group is 0, its integers are 0.
+    q: (out, in) int8: w / scale, with those rounded scales, float32 by
+        float32; then rounded to the nearest integer, ties to the even one;
+        then clipped to [-7, 7]. If the scale of a group is 0, its integers
+        are 0.
     """
     scale = group_scales(w, group_size)
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[..., None]  # (out, groups, 1)

@@ -10,10 +10,12 @@ from ..shared.scalars import number32
 def absmax_scale(w):
     """The width of one step of an 8-bit grid: absmax / 127.
 
-    w: float32, any shape, also () (one number, no axes), not empty, finite   ->   np.float32, one number for all of w (a float32
-    array of shape () will do)
+    w: float32, any shape, also () (one number, no axes), not empty, finite
+    ->   np.float32, one number for all of w (a float32 array of shape ()
+         will do)
 
-    absmax is the largest absolute value in w. If all weights are 0, the scale is 0.
+    absmax is the largest absolute value in w. If all weights are 0, the
+    scale is 0.
     """
     return np.abs(w).max() / np.float32(127)
 

@@ -10,10 +10,12 @@ from ..shared.quotients import of_quotients
 def quantize_per_channel(w, scale):
     """8-bit integers, each row divided by its own scale.
 
-    w: (out, in) float32, scale: (out,) float32, from channel_scales   ->   (out, in) int8
+    w: (out, in) float32, scale: (out,) float32, from channel_scales
+    ->   (out, in) int8
 
-    w / scale, float32 by float32; then rounded to the nearest integer, ties to the even one; then clipped to
-    [-127, 127]. If the scale of a row is 0, its integers are 0. The arguments are not changed.
+    w / scale, float32 by float32; then rounded to the nearest integer, ties
+    to the even one; then clipped to [-127, 127]. If the scale of a row is
+    0, its integers are 0. The arguments are not changed.
     """
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[:, None]  # (out, 1)
     return np.rint(w / divisor).clip(-127, 127).astype(np.int8)

@@ -14,10 +14,12 @@ def quantize_per_tensor(w):
     """8-bit integers and the one scale that brings them back.
 
     w: float32, any shape, also (), not empty   ->   (q, scale), a tuple
-    scale: np.float32 (a float32 array of shape () will do), the absmax_scale of w after round_scale; it is not beyond float16
-    q: int8, the shape of w: w / scale, with that rounded scale, float32 by float32, so that the quotients are float32;
-    then rounded to the nearest integer, ties to the even one; then clipped to [-127, 127]. If the scale is 0, every
-    integer is 0.
+    scale: np.float32 (a float32 array of shape () will do), the
+        absmax_scale of w after round_scale; it is not beyond float16
+    q: int8, the shape of w: w / scale, with that rounded scale, float32 by
+        float32, so that the quotients are float32; then rounded to the
+        nearest integer, ties to the even one; then clipped to [-127, 127].
+        If the scale is 0, every integer is 0.
     """
     scale = round_scale(absmax_scale(w))
     divisor = scale if scale > 0 else np.float32(np.inf)  # w / inf = 0

@@ -10,12 +10,16 @@ from ..shared.scalars import number32
 
 
 def round_scale(scale):
-    """The scales as a file gives them back: rounded to float16, held in float32.
+    """The scales as a file gives them back: rounded to float16, held in
+    float32.
 
-    scale: an np.float32, or a float32 array of any shape, also (), not empty; from 0 to 65519
-    ->   float32 of the same shape; for one number np.float32, or a float32 array of shape ()
+    scale: an np.float32, or a float32 array of any shape, also (), not
+        empty; from 0 to 65519
+    ->   float32 of the same shape; for one number np.float32, or a float32
+         array of shape ()
 
-    Rounded to the nearest float16; a tie goes to the even neighbour. The argument is not changed.
+    Rounded to the nearest float16; a tie goes to the even neighbour. The
+    argument is not changed.
     """
     return scale.astype(np.float16).astype(np.float32)
 

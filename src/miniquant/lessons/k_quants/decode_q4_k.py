@@ -14,7 +14,8 @@ from .unpack_k_scales import unpack_k_scales
 def decode_q4_k(raw):
     """Weights from super-blocks of Q4_K.
 
-    raw: n × 144 bytes, n at least 1   ->   (n, 256) float32: d × scale × q - dmin × minimum, right to 2e-6
+    raw: n × 144 bytes, n at least 1
+    ->   (n, 256) float32: d × scale × q - dmin × minimum, right to 2e-6
     """
     rows = []
     for start in range(0, len(raw), 144):

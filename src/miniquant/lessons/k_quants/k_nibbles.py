@@ -8,7 +8,8 @@ from ...lab import Exercise, Mistake, body, edit
 def k_nibbles(qs):
     """The integers of a super-block of Q4_K.
 
-    qs: (128,) uint8   ->   (8, 32) uint8 from 0 to 15, a row for each sub-block
+    qs: (128,) uint8
+    ->   (8, 32) uint8 from 0 to 15, a row for each sub-block
     """
     runs = qs.reshape(4, 32)
     return np.stack([runs & 15, runs >> 4], axis=1).reshape(8, 32)

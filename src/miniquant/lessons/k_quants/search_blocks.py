@@ -14,12 +14,16 @@ MANY, GAIN = 100, 5  # from so many blocks on, they must lose so many per cent l
 
 
 def search_blocks(w):
-    """A scale and a minimum for each block that lose less than plain rounding.
+    """A scale and a minimum for each block that lose less than plain
+    rounding.
 
-    w: (n, 32) float32, in each row at least two different weights   ->   scale, minimum: (n, 1) float32
+    w: (n, 32) float32, in each row at least two different weights
+    ->   scale, minimum: (n, 1) float32
 
-    Any search will do. It is judged by ``block_errors``. No block may have more than 1.01 times its error with
-    ``plain_rounding``; up to 1e-9 times the sum of the squares of its weights is allowed on top of this. If n is 100 or more, the sum of all errors must be at least 5 % smaller.
+    Any search will do. It is judged by ``block_errors``. No block may have
+    more than 1.01 times its error with ``plain_rounding``; up to 1e-9 times
+    the sum of the squares of its weights is allowed on top of this. If n is
+    100 or more, the sum of all errors must be at least 5 % smaller.
     """
     low = w.min(axis=1, keepdims=True)  # (n, 1)
     width = w.max(axis=1, keepdims=True) - low

@@ -12,7 +12,8 @@ from ...lab import Exercise, Mistake, body, edit
 def unpack_k_scales(packed):
     """The scales and mins of a super-block of Q4_K.
 
-    packed: (12,) uint8   ->   scales: (8,) uint8, mins: (8,) uint8, each from 0 to 63
+    packed: (12,) uint8
+    ->   scales: (8,) uint8, mins: (8,) uint8, each from 0 to 63
     """
     first, second, third = packed[:4], packed[4:8], packed[8:]
     scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4])

@@ -12,10 +12,12 @@ from ..shared.by_hand import by_digits
 def harmless_payload(message):
     """A pickle that prints when it is loaded.
 
-    message: str that UTF-8 can encode, of any length   ->   bytes; pickle.loads of them calls print(message) once
+    message: str that UTF-8 can encode, of any length
+    ->   bytes; pickle.loads of them calls print(message) once
 
-    The pickle imports print and nothing else: no eval, no exec, no class of yours. The module of print is builtins; in
-    protocols 0 to 2 it may be __builtin__, too. What pickle.loads returns is free.
+    The pickle imports print and nothing else: no eval, no exec, no class of
+    yours. The module of print is builtins; in protocols 0 to 2 it may be
+    __builtin__, too. What pickle.loads returns is free.
     """
 
     class Payload:

@@ -11,14 +11,18 @@ from .toys import evasions, short_text, watched
 def imports_of(operations):
     """What a pickle would import.
 
-    operations: a list of (offset, opcode, argument, stack): the stack before the opcode, a list of str and None, its top is
-    the last item; at a STACK_GLOBAL it has two items or more
-    ->   a list of (offset, module, name), one tuple for each opcode that imports, in the order of the operations
+    operations: a list of (offset, opcode, argument, stack): the stack
+        before the opcode, a list of str and None, its top is the last item;
+        at a STACK_GLOBAL it has two items or more
+    ->   a list of (offset, module, name), one tuple for each opcode that
+         imports, in the order of the operations
 
-    GLOBAL and INST: the argument is the pair (module, name). STACK_GLOBAL: the name is on top of the stack, the module
-    below it. An item that is no text is None on the stack; report it as "?". Every text, an empty one too, is reported as it is.
-    EXT1, EXT2, EXT4: the module is "copyreg extension", the name is the argument as a text, such as "7".
-    No other opcode imports, whatever its name.
+    GLOBAL and INST: the argument is the pair (module, name). STACK_GLOBAL:
+    the name is on top of the stack, the module below it. An item that is no
+    text is None on the stack; report it as "?". Every text, an empty one
+    too, is reported as it is. EXT1, EXT2, EXT4: the module is "copyreg
+    extension", the name is the argument as a text, such as "7". No other
+    opcode imports, whatever its name.
     """
     found = []
     for offset, opcode, argument, stack in operations:

@@ -18,10 +18,13 @@ BYSTANDER = f"{__package__}.bystander"  # a module that nothing has imported
 def load_restricted(data, allowed):
     """Load a pickle that imports nothing off the list.
 
-    data: bytes, allowed: a set of pairs (module, name), letter by letter as in the pickle   ->   the object
+    data: bytes, allowed: a set of pairs (module, name), letter by letter as
+        in the pickle
+    ->   the object
 
-    Raises pickle.UnpicklingError at the first import of a pair that is not allowed, before anything is imported for it.
-    (The numbers of EXT1, EXT2 and EXT4 are not part of this exercise.)
+    Raises pickle.UnpicklingError at the first import of a pair that is not
+    allowed, before anything is imported for it. (The numbers of EXT1, EXT2
+    and EXT4 are not part of this exercise.)
     """
 
     class Loader(pickle.Unpickler):

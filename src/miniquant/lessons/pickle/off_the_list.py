@@ -8,8 +8,10 @@ from ...lab import Exercise, Mistake, edit
 def off_the_list(found, allowed):
     """The imports that are not allowed.
 
-    found: [(offset, module, name), ...], allowed: a set of pairs (module, name)
-    ->   a list of the entries of found whose (module, name) is not in allowed, all of them, in their order
+    found: [(offset, module, name), ...], allowed: a set of pairs (module,
+        name)
+    ->   a list of the entries of found whose (module, name) is not in
+         allowed, all of them, in their order
     """
     return [(offset, module, name) for offset, module, name in found if (module, name) not in allowed]
 

@@ -10,9 +10,12 @@ from .toys import MARK, PLAIN, above_the_mark, operations, run_by_python
 def run_pickle(operations):
     """Run a pickle that makes plain data.
 
-    operations: a whole pickle, [(opcode, argument), ...], such as [("PROTO", 2), ("BININT1", 7), ("STOP", None)]   ->   the object, here 7
+    operations: a whole pickle, [(opcode, argument), ...], such as
+        [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
+    ->   the object, here 7
 
-    The opcodes are the nine of run_small_pickle, and MARK, APPENDS, SETITEMS, BINPUT and BINGET.
+    The opcodes are the nine of run_small_pickle, and MARK, APPENDS,
+    SETITEMS, BINPUT and BINGET.
     Raises ValueError if there is any other opcode.
     """
     stack, memo = [], {}

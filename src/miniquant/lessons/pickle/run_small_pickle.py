@@ -7,10 +7,13 @@ from .toys import SMALL, depths, operations, run_by_python, small_pickle
 def run_small_pickle(operations):
     """Run a pickle that needs only a stack.
 
-    operations: a whole pickle, [(opcode, argument), ...], such as [("PROTO", 2), ("BININT1", 7), ("STOP", None)]   ->   the object, here 7
+    operations: a whole pickle, [(opcode, argument), ...], such as
+        [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
+    ->   the object, here 7
 
-    The opcodes are PROTO, BININT1, BINUNICODE, EMPTY_LIST, EMPTY_DICT, APPEND, SETITEM, TUPLE2 and STOP.
-    STOP returns the item on top, whatever lies below it. Raises ValueError if there is any other opcode.
+    The opcodes are PROTO, BININT1, BINUNICODE, EMPTY_LIST, EMPTY_DICT,
+    APPEND, SETITEM, TUPLE2 and STOP. STOP returns the item on top, whatever
+    lies below it. Raises ValueError if there is any other opcode.
     """
     stack = []
     for opcode, argument in operations:

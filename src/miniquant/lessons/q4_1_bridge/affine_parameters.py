@@ -9,11 +9,14 @@ from ..shared.by_hand import nearest16, nearest32
 def affine_parameters(w):
     """Scale and zero point of each block, for the integers 0 to 15.
 
-    w: (n, k) float32   ->   scale: (n, 1) float32, rounded to float16; zero_point: (n, 1) int16, from 0 to 15
+    w: (n, k) float32
+    ->   scale: (n, 1) float32, rounded to float16; zero_point: (n, 1)
+         int16, from 0 to 15
 
-    The range goes from the smallest weight or 0 to the largest or 0; the scale is the range / 15. The zero point is -low /
-    the rounded scale, in float32, halves rounded to even, cut to 0 … 15; 0 where the scale is 0. All steps before that are
-    computed in float32, too.
+    The range goes from the smallest weight or 0 to the largest or 0; the
+    scale is the range / 15. The zero point is -low / the rounded scale, in
+    float32, halves rounded to even, cut to 0 … 15; 0 where the scale is 0.
+    All steps before that are computed in float32, too.
     """
     low = np.minimum(w.min(axis=1, keepdims=True), np.float32(0))  # (n, 1)
     high = np.maximum(w.max(axis=1, keepdims=True), np.float32(0))

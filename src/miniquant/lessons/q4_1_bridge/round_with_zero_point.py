@@ -11,8 +11,10 @@ from .affine_parameters import oracle as parameters
 def round_with_zero_point(x, scale, zero_point):
     """Equation (1): to integers with a zero point, and back.
 
-    x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1) int16 from 0 to 15
-    ->   (n, k) float32, computed in float32; halves are rounded to even, and the integers cut to 0 … 15
+    x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1)
+        int16 from 0 to 15
+    ->   (n, k) float32, computed in float32; halves are rounded to even,
+         and the integers cut to 0 … 15
     """
     q = np.clip(np.rint(x / scale) + zero_point, 0, 15)  # (n, k)
     return (q - zero_point) * scale

@@ -11,11 +11,15 @@ from ..shared.by_hand import nearest32
 def zero_point_to_q4_1(q, scale, zero_point):
     """Blocks of Q4_1 from what a quantizer keeps.
 
-    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1) int16 from 0 to 15
-    ->   n × 20 bytes, block after block: scale and -scale × zero_point as little-endian float16, then byte j with integer
-    j in its low and integer j + 16 in its high nibble. For a zero point of 0, 0.0 and -0.0 are both right.
+    q: (n, 32) uint8 from 0 to 15, scale: (n, 1) float32, zero_point: (n, 1)
+        int16 from 0 to 15
+    ->   n × 20 bytes, block after block: scale and -scale × zero_point as
+         little-endian float16, then byte j with integer j in its low and
+         integer j + 16 in its high nibble. For a zero point of 0, 0.0 and
+         -0.0 are both right.
 
-    -scale × zero_point is computed in float32, from the scale as it is given, and rounded to float16 at the end.
+    -scale × zero_point is computed in float32, from the scale as it is
+    given, and rounded to float16 at the end.
     """
     d = scale.astype("<f2").view(np.uint8)  # (n, 2)
     m = (-scale * zero_point).astype("<f2").view(np.uint8)  # (n, 2)

@@ -11,11 +11,13 @@ from ...lab import Exercise, Mistake, body, edit, omit
 def check_bounds(tensors, data_size):
     """Check the places of all tensors against the data section.
 
-    tensors: name -> (offset, size), both in bytes, size at least 1, in any order; data_size: bytes of the data section
+    tensors: name -> (offset, size), both in bytes, size at least 1, in any
+        order; data_size: bytes of the data section
     ->   how many bytes of the data section belong to no tensor, an integer
 
-    Raises FormatError for a tensor that ends after the data section, and for two tensors that overlap. Tensors that touch
-    are legal, and so are gaps.
+    Raises FormatError for a tensor that ends after the data section, and
+    for two tensors that overlap. Tensors that touch are legal, and so are
+    gaps.
     """
     end, before = 0, ""
     for name, (offset, size) in sorted(tensors.items(), key=lambda item: item[1]):

@@ -10,8 +10,10 @@ from ...lab import Exercise, Mistake, body, edit
 def dequantize_q8(raw, dims):
     """The weights of a Q8_per_channel tensor.
 
-    raw: bytes: out float16 scales, little-endian, then out × in int8 values, row after row; dims: (out, in)
-    ->   (out, in) float32: each value × the scale of its row, multiplied in float32
+    raw: bytes: out float16 scales, little-endian, then out × in int8
+        values, row after row; dims: (out, in)
+    ->   (out, in) float32: each value × the scale of its row, multiplied in
+         float32
     """
     out, width = dims
     scale = np.frombuffer(raw, "<f2", count=out).astype(np.float32)

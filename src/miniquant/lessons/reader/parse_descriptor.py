@@ -14,15 +14,17 @@ from ..shared.gguf_lite_by_hand import descriptor_oracle
 def parse_descriptor(data, position):
     """Read the descriptor that begins at a position.
 
-    The fields, little-endian, without padding: name_len u16, in bytes; the name in UTF-8; n_dims u8; n_dims dims, each
-    u32; dtype u8; offset u64.
+    The fields, little-endian, without padding: name_len u16, in bytes; the
+    name in UTF-8; n_dims u8; n_dims dims, each u32; dtype u8; offset u64.
 
     data: bytes of the whole file; position: an integer, 0 to len(data)
-    ->   ((name, dims, dtype, offset), next): text, a tuple of integers in the order of the file, an integer, an integer;
-    next is the position of the first byte after the descriptor
+    ->   ((name, dims, dtype, offset), next): text, a tuple of integers in
+         the order of the file, an integer, an integer; next is the position
+         of the first byte after the descriptor
 
-    Raises FormatError if data ends before the descriptor does, for a name that is not UTF-8, and for a dtype above 3.
-    An empty name is read like any other; ``read_file`` will refuse it.
+    Raises FormatError if data ends before the descriptor does, for a name
+    that is not UTF-8, and for a dtype above 3. An empty name is read like
+    any other; ``read_file`` will refuse it.
     """
 
     def take(form):

@@ -12,12 +12,15 @@ from ..shared.gguf_lite_by_hand import header_oracle
 
 
 def parse_header(data):
-    """Read the header of a file: four u32, little-endian: magic, version, n_tensors, metadata_len; the metadata follows.
+    """Read the header of a file: four u32, little-endian: magic, version,
+    n_tensors, metadata_len; the metadata follows.
 
-    data: bytes of the whole file   ->   (n_tensors, metadata_len), a tuple of two integers
+    data: bytes of the whole file
+    ->   (n_tensors, metadata_len), a tuple of two integers
 
-    Raises FormatError for fewer than 16 bytes, a magic other than 0x474C4654, a version other than 1, and metadata that
-    would end after the last byte of data. Every n_tensors is accepted here.
+    Raises FormatError for fewer than 16 bytes, a magic other than
+    0x474C4654, a version other than 1, and metadata that would end after
+    the last byte of data. Every n_tensors is accepted here.
     """
     if len(data) < 16:
         raise FormatError(f"the file has {len(data)} bytes, a header takes 16", field="header", offset=0)

@@ -9,14 +9,15 @@ from ...lab import Exercise, Mistake, edit, omit
 def parse_metadata(block):
     """Read the metadata block.
 
-    block: bytes, UTF-8: lines key=value with "\\n" between them; one "\\n" after the last line is accepted too
+    block: bytes, UTF-8: lines key=value with "\\n" between them; one "\\n"
+        after the last line is accepted too
     ->   dict of text, in the order of the lines; an empty block gives {}
 
-    A line is split at its first "=". Keys and values come back as they are, spaces and "\\r" included; a value may be
-    empty, and may hold "=".
+    A line is split at its first "=". Keys and values come back as they are,
+    spaces and "\\r" included; a value may be empty, and may hold "=".
 
-    Raises FormatError for bytes that are not UTF-8, a line without "=" (an empty line, too, so b"\\n" alone), an
-    empty key, and a duplicate key.
+    Raises FormatError for bytes that are not UTF-8, a line without "=" (an
+    empty line, too, so b"\\n" alone), an empty key, and a duplicate key.
     """
     try:
         text = block.decode("utf-8")

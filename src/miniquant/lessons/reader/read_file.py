@@ -32,16 +32,20 @@ def read_file(path):
     """Read a GGUF-lite file.
 
     path: a pathlib.Path of a file that exists
-    ->   name -> float32 array of the tensor's dims, in the order of the descriptors
+    ->   name -> float32 array of the tensor's dims, in the order of the
+         descriptors
 
-    An F32 or F16 tensor may have a dim of 0. It has no bytes: give it to check_bounds or leave it out, both are right. No
-    quantized tensor is empty.
+    An F32 or F16 tensor may have a dim of 0. It has no bytes: give it to
+    check_bounds or leave it out, both are right. No quantized tensor is
+    empty.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;
-      metadata with a dims_order other than "out,in", or a group_size other than "64"; a file may lack these lines;
+      metadata with a dims_order other than "out,in", or a group_size other
+      than "64"; a file may lack these lines;
       an empty name, and two tensors of one name;
-      dims that a dtype cannot have: Q8 has two dims; Q4 has two, and the second is a multiple of 64.
+      dims that a dtype cannot have: Q8 has two dims; Q4 has two, and the
+      second is a multiple of 64.
     """
     data = Path(path).read_bytes()
     n_tensors, metadata_len = parse_header(data)

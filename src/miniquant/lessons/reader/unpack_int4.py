@@ -8,8 +8,10 @@ from ...lab import Exercise, Mistake, edit, omit
 def unpack_int4(packed):
     """Unpack signed 4-bit integers, two from each byte.
 
-    packed: (..., n) uint8, not empty   ->   (..., 2 n) int8 in [-8, 7]: the low nibble of byte i is index 2 i, its high nibble is
-    index 2 i + 1; a nibble is in two's complement, so 8 to 15 mean -8 to -1
+    packed: (..., n) uint8, not empty
+    ->   (..., 2 n) int8 in [-8, 7]: the low nibble of byte i is index 2 i,
+         its high nibble is index 2 i + 1; a nibble is in two's complement,
+         so 8 to 15 mean -8 to -1
     """
     values = np.empty((*packed.shape[:-1], 2 * packed.shape[-1]), np.int8)
     values[..., 0::2] = packed & 0x0F

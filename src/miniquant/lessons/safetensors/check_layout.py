@@ -12,14 +12,18 @@ from .tensor_entries import ITEM
 def check_layout(entries, n_bytes):
     """Whether the tensors fill the data, each byte once.
 
-    entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}}, in any order
+    entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin,
+        end]}}, in any order
     n_bytes: the size of the data
-    ->   a list of the names in the order of their bytes; a tensor of 0 bytes comes before the tensor that begins at
-         the same byte; several of 0 bytes at the same byte come in any order
+    ->   a list of the names in the order of their bytes; a tensor of 0
+         bytes comes before the tensor that begins at the same byte; several
+         of 0 bytes at the same byte come in any order
 
-    Raises ValueError for a hole, an overlap, bytes after the last tensor, an offset below 0 or beyond the data, a
-    tensor of 0 bytes in the middle of another, and a shape whose size is not end - begin. ITEM[dtype] is the bytes of
-    an element. A shape may be of any size: the product of its dims may be above 2**64.
+    Raises ValueError for a hole, an overlap, bytes after the last tensor,
+    an offset below 0 or beyond the data, a tensor of 0 bytes in the middle
+    of another, and a shape whose size is not end - begin. ITEM[dtype] is
+    the bytes of an element. A shape may be of any size: the product of its
+    dims may be above 2**64.
     """
     names = sorted(entries, key=lambda name: entries[name]["data_offsets"])
     at = 0

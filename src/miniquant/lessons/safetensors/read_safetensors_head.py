@@ -11,12 +11,16 @@ from .tensor_entries import tensor_entries
 def read_safetensors_head(data):
     """The header of a safetensors file.
 
-    data: bytes, a whole file   ->   (header as a dict, where the data begins, counted from the start of the file)
+    data: bytes, a whole file
+    ->   (header as a dict, where the data begins, counted from the start of
+         the file)
 
-    Raises ValueError if the file has fewer than 8 bytes or is too short for its header, if the header's first byte is
-    not {, if the header is not UTF-8 or not JSON, and if any object in it, also an inner one, has a duplicate key.
-    There is no other limit; a header may be very long.
-    (NaN and Infinity are no JSON, but json.loads reads them; you may accept or refuse them.)
+    Raises ValueError if the file has fewer than 8 bytes or is too short for
+    its header, if the header's first byte is not {, if the header is not
+    UTF-8 or not JSON, and if any object in it, also an inner one, has a
+    duplicate key. There is no other limit; a header may be very long.
+    (NaN and Infinity are no JSON, but json.loads reads them; you may accept
+    or refuse them.)
     """
 
     def unique(pairs):

@@ -12,10 +12,13 @@ from .tensor_bytes import tensor_bytes
 def bytes_by_dtype(shapes, schemes):
     """The bytes of the data section by dtype, the scales apart.
 
-    shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of the names
-    -> dict, five keys, each with a number of bytes: "f32", "f16", "q8_per_channel", "q4_per_group_64" (values only) and "scales"
+    shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of
+        the names
+    -> dict, five keys, each with a number of bytes: "f32", "f16",
+       "q8_per_channel", "q4_per_group_64" (values only) and "scales"
 
-    All five keys are always there; one that has no bytes is 0. A tensor that schemes does not name is stored as f32.
+    All five keys are always there; one that has no bytes is 0. A tensor
+    that schemes does not name is stored as f32.
     """
     total = {"f32": 0, "f16": 0, "q8_per_channel": 0, "q4_per_group_64": 0, "scales": 0}
     for name, dims in shapes.items():

@@ -10,9 +10,12 @@ from ...lab import Exercise, Mistake, edit
 def overhead_bytes(shapes, metadata):
     """The bytes of header, metadata and descriptors.
 
-    shapes: dict, name -> dims, of all tensors; metadata: dict, key -> value, both strings   ->   int
+    shapes: dict, name -> dims, of all tensors; metadata: dict, key ->
+        value, both strings
+    ->   int
 
-    An empty dict of metadata takes 0 bytes. A letter that is not ASCII takes more than one byte.
+    An empty dict of metadata takes 0 bytes. A letter that is not ASCII
+    takes more than one byte.
     """
     text = "\n".join(f"{key}={value}" for key, value in metadata.items())
     header = 4 + 4 + 4 + 4

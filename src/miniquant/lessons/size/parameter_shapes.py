@@ -7,8 +7,10 @@ from ..shared import observed
 def parameter_shapes(config):
     """The dims of every tensor of a MiniGPT.
 
-    config: dict with vocab_size, context, d_model, n_layers, d_mlp, and perhaps other keys, which do not matter here
-    -> dict, name -> tuple of dims, in any order; a linear layer's weight is (out, in)
+    config: dict with vocab_size, context, d_model, n_layers, d_mlp, and
+        perhaps other keys, which do not matter here
+    -> dict, name -> tuple of dims, in any order; a linear layer's weight is
+       (out, in)
     """
     d, d_mlp = config["d_model"], config["d_mlp"]
     shapes = {"tok_emb.weight": (config["vocab_size"], d), "pos_emb.weight": (config["context"], d)}

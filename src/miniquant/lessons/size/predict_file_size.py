@@ -11,8 +11,9 @@ from .tensor_bytes import tensor_bytes
 def predict_file_size(shapes, schemes, metadata):
     """The bytes of the whole file.
 
-    shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of the names; metadata: dict, key -> value,
-    both strings   ->   int
+    shapes: dict, name -> dims; schemes: dict, name -> scheme, for some of
+        the names; metadata: dict, key -> value, both strings
+    ->   int
 
     A tensor that schemes does not name is stored as f32.
     """

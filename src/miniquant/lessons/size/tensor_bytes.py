@@ -11,10 +11,12 @@ from ..shared.gguf_lite_by_hand import tensor_bytes_oracle as oracle
 def tensor_bytes(scheme, dims):
     """The bytes of a tensor in the data section, its scales included.
 
-    scheme: "f32", "f16", "q8_per_channel" or "q4_per_group_64"; dims: tuple of integers   ->   int
+    scheme: "f32", "f16", "q8_per_channel" or "q4_per_group_64"; dims: tuple
+        of integers
+    ->   int
 
-    f32 and f16 take any dims, also () for a scalar and dims that are 0. The other two take (out, in); for
-    q4_per_group_64, in is a multiple of 64.
+    f32 and f16 take any dims, also () for a scalar and dims that are 0. The
+    other two take (out, in); for q4_per_group_64, in is a multiple of 64.
     """
     values = math.prod(dims)
     if scheme == "f32":

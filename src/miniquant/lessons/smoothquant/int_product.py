@@ -7,10 +7,13 @@ from ..shared.by_hand import nearest32
 
 
 def int_product(q_x, scale_x, q_w, scale_w):
-    """What a layer computes, from integers: all products are added up in int32, and only the sums become float32.
+    """What a layer computes, from integers: all products are added up in
+    int32, and only the sums become float32.
 
-    q_x: (tokens, in) int8, scale_x: (tokens, 1) float32; q_w: (out, in) int8, scale_w: (out, 1) float32
-    ->   (tokens, out) float32: each sum times the scale of its token and the scale of its row of weights, in any order
+    q_x: (tokens, in) int8, scale_x: (tokens, 1) float32; q_w: (out, in)
+        int8, scale_w: (out, 1) float32
+    ->   (tokens, out) float32: each sum times the scale of its token and
+         the scale of its row of weights, in any order
     """
     total = q_x.astype(np.int32) @ q_w.astype(np.int32).T  # (tokens, out)
     return total.astype(np.float32) * scale_x * scale_w.T

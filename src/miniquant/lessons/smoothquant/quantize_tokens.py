@@ -10,10 +10,13 @@ def quantize_tokens(x):
     """Activations as 8-bit integers, with a scale for each token.
 
     x: (tokens, in) float32   ->   (q, scale)
-    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, also where that is tiny, such as 1e-35
-    q: (tokens, in) int8: x / scale as a float32 division, rounded to the nearest integer, ties to the even one
+    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, also
+        where that is tiny, such as 1e-35
+    q: (tokens, in) int8: x / scale as a float32 division, rounded to the
+        nearest integer, ties to the even one
 
-    The scale of a token of zeros is 0, and so are its integers. No scale is rounded to float16: nobody stores it.
+    The scale of a token of zeros is 0, and so are its integers. No scale is
+    rounded to float16: nobody stores it.
     """
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)
     divisor = np.where(scale == 0, np.float32(np.inf), scale)

@@ -8,9 +8,11 @@ from ...lab import Exercise, Mistake, edit
 def smooth_scales(x, w, strength):
     """What SmoothQuant divides each channel by.
 
-    x: (tokens, in), w: (out, in), both float32, no column all 0; strength: from 0 to 1
-    ->   (in,) float32, above 0: for each channel, max(abs(x)) to the power of strength, divided by max(abs(w)) to the
-    power of 1 - strength, right to 1e-4
+    x: (tokens, in), w: (out, in), both float32, no column all 0; strength:
+        from 0 to 1
+    ->   (in,) float32, above 0: for each channel, max(abs(x)) to the power
+         of strength, divided by max(abs(w)) to the power of 1 - strength,
+         right to 1e-4
     """
     return np.abs(x).max(axis=0) ** strength / np.abs(w).max(axis=0) ** (1 - strength)
 

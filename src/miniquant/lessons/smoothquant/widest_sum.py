@@ -4,11 +4,13 @@ from ...lab import Exercise, Mistake, edit
 
 
 def widest_sum(bits, largest_x, largest_w):
-    """How many products of two integers a signed integer can add up, whatever the integers are.
+    """How many products of two integers a signed integer can add up,
+    whatever the integers are.
 
-    bits: of the signed integer that holds the sum, its sign included; largest_x, largest_w: the largest abs of the
-    integers, at least 1
-    ->   int: the largest number of products for which the sum can never be larger than the largest integer of `bits`
+    bits: of the signed integer that holds the sum, its sign included;
+        largest_x, largest_w: the largest abs of the integers, at least 1
+    ->   int: the largest number of products for which the sum can never be
+         larger than the largest integer of `bits`
     """
     return (2 ** (bits - 1) - 1) // (largest_x * largest_w)
 

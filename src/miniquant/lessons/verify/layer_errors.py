@@ -9,11 +9,13 @@ from .toys import HALVED, TOYS, settled, tokens_of, toy, toy_outputs
 
 
 def layer_errors(expected, found, tokens):
-    """The largest absolute error of every module's output, and of the logits.
+    """The largest absolute error of every module's output, and of the
+    logits.
 
-    expected, found: two models of one architecture; tokens: (batch, time) int64
-    -> dict, name -> float, in the order of computation; the logits come last, under the name "logits". Both models
-    are then as they were.
+    expected, found: two models of one architecture; tokens: (batch, time)
+        int64
+    -> dict, name -> float, in the order of computation; the logits come
+       last, under the name "logits". Both models are then as they were.
     """
     return tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
 

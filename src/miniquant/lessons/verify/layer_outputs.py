@@ -7,14 +7,19 @@ from .toys import toy_outputs as oracle
 
 
 def layer_outputs(model, tokens):
-    """The output of every module during one forward pass, in the order of computation.
+    """The output of every module during one forward pass, in the order of
+    computation.
 
-    model: an nn.Module; each of its modules runs once in a pass, and returns a tensor; tokens: (batch, time) int64
-    -> dict, module name -> tensor (a detached copy), in the order in which the modules return, so a block comes after
-    its parts; then "logits" -> what model(tokens) returns, detached
+    model: an nn.Module; each of its modules runs once in a pass, and
+        returns a tensor; tokens: (batch, time) int64
+    -> dict, module name -> tensor (a detached copy), in the order in which
+       the modules return, so a block comes after its parts; then "logits"
+       -> what model(tokens) returns, detached
 
-    The model itself, whose name is empty, is left out. The model runs once and is then as it was: none of your hooks
-    stays on it, even if the pass raises an error (which you let through); hooks of others stay; its mode does not change.
+    The model itself, whose name is empty, is left out. The model runs once
+    and is then as it was: none of your hooks stays on it, even if the pass
+    raises an error (which you let through); hooks of others stay; its mode
+    does not change.
     """
     outputs = {}
 

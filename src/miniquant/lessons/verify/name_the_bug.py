@@ -10,7 +10,8 @@ def name_the_bug(file):
 
     file: "A", "B", "C", "D" or "E"   ->   one of the words in BUGS
 
-    Write a dict with a word for each of the five letters, and look the letter up in it.
+    Write a dict with a word for each of the five letters, and look the
+    letter up in it.
     """
     words = {
         "A": "scales shifted",

@@ -13,10 +13,11 @@ from .toys import NAN, array, as_tensors
 def tensor_errors(expected, found):
     """The largest absolute error of every tensor.
 
-    expected, found: dicts, name -> array or tensor, as in max_abs_error   ->   dict, name -> float, in the order of `expected`
+    expected, found: dicts, name -> array or tensor, as in max_abs_error
+    ->   dict, name -> float, in the order of `expected`
 
-    Raises ValueError if the two dicts have different names, or a name has different shapes. `found` may hold the names
-    in another order.
+    Raises ValueError if the two dicts have different names, or a name has
+    different shapes. `found` may hold the names in another order.
     """
     if expected.keys() != found.keys():
         raise ValueError(f"these names are on one side only: {sorted(expected.keys() ^ found.keys())}")

@@ -9,12 +9,14 @@ from .toys import HOURS, JARS, START, days
 
 
 def gradients(weight, bias, hours, jars):
-    """The two slopes of the mean squared error of ``weight * hours + bias``: its derivatives in weight and bias.
+    """The two slopes of the mean squared error of ``weight * hours +
+    bias``: its derivatives in weight and bias.
 
     weight, bias: floats; hours, jars: (n,) float64, n at least 1
     ->   (slope in the weight, slope in the bias), a tuple of two floats
 
-    Compute in float64 and do not round: a difference of up to 1e-9 is allowed.
+    Compute in float64 and do not round: a difference of up to 1e-9 is
+    allowed.
     """
     error = weight * hours + bias - jars
     return float(np.mean(2 * error * hours)), float(np.mean(2 * error))

@@ -13,11 +13,14 @@ from ...lab import Exercise, Mistake, body, edit
 def kept_bytes(tensors):
     """How many bytes of memory some tensors keep alive.
 
-    tensors: {name: torch tensor}   ->   an integer: the sizes of their storages in bytes, added up; 0 for no tensors
+    tensors: {name: torch tensor}
+    ->   an integer: the sizes of their storages in bytes, added up; 0 for
+         no tensors
 
-    A storage that several tensors view is counted once. A storage is counted whole, even if a tensor views only a
-    part of it, or more than it has (`expand`). Nothing else is counted: not the gradient of a parameter (its `grad`),
-    no Python objects. Tensors may have any dtype.
+    A storage that several tensors view is counted once. A storage is
+    counted whole, even if a tensor views only a part of it, or more than it
+    has (`expand`). Nothing else is counted: not the gradient of a parameter
+    (its `grad`), no Python objects. Tensors may have any dtype.
     """
     storages = {}
     for tensor in tensors.values():

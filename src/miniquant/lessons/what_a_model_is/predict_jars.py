@@ -9,9 +9,11 @@ from .toys import HOURS, START, days
 def predict_jars(weight, bias, hours):
     """What one neuron predicts: the hours times the weight, plus the bias.
 
-    weight, bias: floats; hours: (n,) float64, one number a day, n may be 0   ->   jars: (n,) float64, one number a day
+    weight, bias: floats; hours: (n,) float64, one number a day, n may be 0
+    ->   jars: (n,) float64, one number a day
 
-    Compute in float64 and do not round: a difference of up to 1e-9 is allowed.
+    Compute in float64 and do not round: a difference of up to 1e-9 is
+    allowed.
     """
     return weight * hours + bias
 

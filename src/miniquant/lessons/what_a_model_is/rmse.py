@@ -9,11 +9,14 @@ from .toys import HOURS, JARS, START, days
 
 
 def rmse(predicted, actual):
-    """The root mean squared error: the square root of the mean of the squared errors.
+    """The root mean squared error: the square root of the mean of the
+    squared errors.
 
-    predicted, actual: (n,) float64, n at least 1   ->   a float, in the unit of the data
+    predicted, actual: (n,) float64, n at least 1
+    ->   a float, in the unit of the data
 
-    Compute in float64 and do not round: a difference of up to 1e-9 is allowed.
+    Compute in float64 and do not round: a difference of up to 1e-9 is
+    allowed.
     """
     return float(np.sqrt(np.mean((predicted - actual) ** 2)))
 

@@ -12,10 +12,13 @@ from .pack_int4 import pack_int4
 def encode_q4(w):
     """The bytes of a matrix as Q4_per_group_64.
 
-    w: (out, in) float32, not empty, no scale too large for float16   ->   bytes: out × in / 64 float16 scales, little-endian,
-    all groups of row 0 first: absmax of the group / 7, rounded to float16 first; then out × in / 2 bytes, row after row, packed by
-    pack_int4: w / rounded scale, rounded half to even, clipped to -7…7. A scale of 0 (the bytes 00 00), of a group of zeros
-    or of numbers too small for float16, gives values 0.
+    w: (out, in) float32, not empty, no scale too large for float16
+    ->   bytes: out × in / 64 float16 scales, little-endian, all groups of
+         row 0 first: absmax of the group / 7, rounded to float16 first;
+         then out × in / 2 bytes, row after row, packed by
+    pack_int4: w / rounded scale, rounded half to even, clipped to -7…7. A
+        scale of 0 (the bytes 00 00), of a group of zeros or of numbers too
+        small for float16, gives values 0.
 
     Raises ValueError if in is not a multiple of 64.
     """

@@ -11,9 +11,12 @@ from ..shared.by_hand import integer, stored_scale
 def encode_q8(w):
     """The bytes of a matrix as Q8_per_channel.
 
-    w: (out, in) float32, not empty, no scale too large for float16   ->   bytes: out float16 scales, little-endian, one a row: absmax / 127, rounded to float16
-    first; then out × in int8 values, row after row: w / rounded scale, rounded half to even, clipped to -127…127.
-    A scale of 0 (the bytes 00 00), of a row of zeros or of numbers too small for float16, gives values 0.
+    w: (out, in) float32, not empty, no scale too large for float16
+    ->   bytes: out float16 scales, little-endian, one a row: absmax / 127,
+         rounded to float16 first; then out × in int8 values, row after row:
+         w / rounded scale, rounded half to even, clipped to -127…127.
+    A scale of 0 (the bytes 00 00), of a row of zeros or of numbers too
+    small for float16, gives values 0.
     """
     scale = (np.abs(w).max(axis=1, keepdims=True) / np.float32(127)).astype("<f2")  # (out, 1), rounded here
     divisor = np.where(scale == 0, 1, scale).astype(np.float32)

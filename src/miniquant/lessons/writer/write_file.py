@@ -41,12 +41,15 @@ def encode_tensor(w, dtype):
 def write_file(path, state, schemes, metadata):
     """Write a GGUF-lite file.
 
-    path: a pathlib.Path; state: name -> float32 array; schemes: name -> scheme, for some names; metadata: dict
+    path: a pathlib.Path; state: name -> float32 array; schemes: name ->
+    scheme, for some names; metadata: dict
 
-    The file holds header, metadata, all descriptors, all data; tensors in the order of state. A file that is at path
-    already is replaced; no other file is left in its folder. Returns None.
+    The file holds header, metadata, all descriptors, all data; tensors in
+    the order of state. A file that is at path already is replaced; no other
+    file is left in its folder. Returns None.
 
-    Raises ValueError for what choose_dtypes or metadata_bytes refuses, before anything at path is changed.
+    Raises ValueError for what choose_dtypes or metadata_bytes refuses,
+    before anything at path is changed.
     """
     dtypes = choose_dtypes(state, schemes)
     shapes = {name: tuple(w.shape) for name, w in state.items()}
