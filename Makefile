@@ -17,7 +17,7 @@ help:
 	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
 	@echo "make lab         open JupyterLab on notebooks/; make lab LAB=06 opens that lab"
 	@echo "make notebooks   derive notebooks/ from solutions/ and run both"
-	@echo "make bench       measure the codecs and files, draw the plot of the book"
+	@echo "make bench       measure the codecs and files, for the page on speed"
 	@echo "make fuzz        damage files and read them, guided by coverage, for SECONDS=60"
 	@echo "make mutants     put faults into the source, one at a time: do the tests notice? MINUTES=60"
 	@echo "make test-quant  only the tests of quantization: codecs, packing, kernels"

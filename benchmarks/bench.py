@@ -3,8 +3,8 @@
 python benchmarks/bench.py [--size 4096] [--repetitions 15] [--out FOLDER]
 
 Rates are in MB/s of float32, whatever the type in the file, so that all of them compare; one thread. The official
-`gguf` package's numpy codecs and `np.copyto` run beside ours in the same process. Writes results.json, and the plot
-that the book shows.
+`gguf` package's numpy codecs and `np.copyto` run beside ours in the same process. Writes results.json, which
+the book shows.
 """
 
 from __future__ import annotations
@@ -31,10 +31,8 @@ from miniquant import DType, GGUFLite, open_gguf_lite, preset, write_gguf_lite
 from miniquant.core.machine import hardware, versions
 from miniquant.formats.gguf_lite.write import encode_tensor
 from miniquant.models.pretrained import load_pretrained
-from miniquant.plots import throughput_bars
 
 HERE = Path(__file__).resolve().parent
-PLOT = HERE.parent / "book" / "_static" / "speed.png"
 OFFICIAL = (gguf.GGMLQuantizationType.Q8_0, gguf.GGMLQuantizationType.Q4_0)
 State = dict[str, np.ndarray]
 Times = dict[str, float]  # "best" and "median"
@@ -180,7 +178,6 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--out", type=Path, help="a folder for both files (default: where the repository keeps them)")
     options = parser.parse_args(arguments)
-    plot = options.out / PLOT.name if options.out else PLOT
 
     model = load_pretrained()
     everything = {name: w.numpy() for name, w in model.state_dict().items()}
@@ -207,11 +204,7 @@ def main(arguments: list[str] | None = None) -> None:
     print(table("memory: writing / largest tensor; opening, bytes", ("writing", "opening"), results["memory"]))
 
     (options.out or HERE).joinpath("results.json").write_text(json.dumps(results, indent=2) + "\n", "utf-8")
-    best = {name: row["best"] for name, row in results[square].items()}  # what other programs disturb least
-    title = f"A matrix of {square}: best of {options.repetitions}"
-    figure = throughput_bars(best, unit="MB/s of float32, one thread", title=title)
-    figure.savefig(plot, dpi=110)
-    print(f"\nwrote results.json and {plot.name}")
+    print("\nwrote results.json")
 
 
 if __name__ == "__main__":

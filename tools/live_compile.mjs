@@ -3,21 +3,12 @@
 import { createHash } from "node:crypto";
 import fs from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
+import { startPython } from "./live_node.mjs";
 
 const live = path.resolve(process.argv[2]);
 const folder = path.join(live, "pyodide") + path.sep;
-const { loadPyodide } = await import(pathToFileURL(`${folder}pyodide.mjs`));
-const quiet = () => {};
-const python = await loadPyodide({ indexURL: folder, packageBaseUrl: folder, stdout: quiet, env: { HOME: "/home/pyodide", PYTHONHASHSEED: "0" } });
-await python.loadPackage(["matplotlib"], { messageCallback: quiet }); // and numpy with it
-const manifest = JSON.parse(fs.readFileSync(path.join(live, "live.json"), "utf8"));
-python.unpackArchive(new Uint8Array(fs.readFileSync(path.join(live, manifest.wheel))), "wheel");
-python.FS.mkdirTree("/page");
-for (const file of [path.join(live, "shell.py"), path.join(live, "stand_ins.py"), path.join(import.meta.dirname, "live_compile.py")]) {
-  python.FS.writeFile(`/page/${path.basename(file)}`, fs.readFileSync(file));
-}
-python.runPython("import sys; sys.path.insert(0, '/page'); import shell");
+const { python, manifest } = await startPython(live, ["matplotlib"], ["live_compile.py"]); // and numpy with it
+python.pyimport("shell");
 const tool = python.pyimport("live_compile");
 tool.run(tool.FIRST);
 tool.run(tool.FIGURE);

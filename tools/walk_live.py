@@ -107,6 +107,9 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
     cell(page, "lab00-018").scroll_into_view_if_needed()
     write(page, "lab00-018", "print('kept')")
     press(page, f"{address}/notebooks/00-five-minutes.html")
+    done = page.locator(".bd-links .mq-done").all_inner_texts()
+    if done != ["1 of 3"]:
+        yield f"the list of pages shows {done} for one exercise passed of three"
     if typed(page, "lab00-004").strip() != RIGHT.strip():
         yield "after a reload the answer is not what was typed"
     run(page, "lab00-005", "✓ passed")

@@ -68,3 +68,26 @@ if (mathjax) {
   addEventListener("load", () => document.querySelectorAll(".math").forEach((formula) => near.observe(formula)));
   addEventListener("beforeprint", showFormulas);
 }
+
+// What was passed in this browser, beside the labs in the list of pages. live/saved.js keeps it and says when it changes.
+function showDone() {
+  let done = {};
+  try {
+    done = JSON.parse(localStorage.getItem("miniquant:labs") ?? "{}");
+  } catch {
+    return; // this browser keeps nothing
+  }
+  for (const link of document.querySelectorAll(".bd-links a[href]")) {
+    const [folder, page] = new URL(link.href).pathname.split("/").slice(-2);
+    const found = folder === "notebooks" && done[page.replace(/\.html$/, "")];
+    if (!found) continue;
+    const mark = link.querySelector(".mq-done") ?? link.appendChild(document.createElement("span"));
+    const [passed, all] = found;
+    mark.className = "mq-done";
+    mark.textContent = passed === all ? "✓ done" : `${passed} of ${all}`;
+    mark.title = `${passed} of ${all} exercises passed in this browser`;
+  }
+}
+addEventListener("miniquant:done", showDone);
+addEventListener("storage", showDone); // another window
+showDone();

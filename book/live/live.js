@@ -144,6 +144,11 @@ class Lab {
     if (!kept) this.say("This browser keeps nothing: export your notebook before you leave the page.");
   }
 
+  keepDone() {
+    const stubs = this.cells.filter((cell) => cell.about.part === "stub");
+    this.saved.keepDone(lab, stubs.map((cell) => cell.about.exercise));
+  }
+
   reset(cell) {
     if (cell.editor.text !== cell.given) cell.editor.text = cell.given;
     cell.ran = undefined;
@@ -212,6 +217,7 @@ class Lab {
     this.order = [...this.order.filter((other) => other !== cell), cell];
     if (done.state === "skipped" || replay) return done.state;
     this.saved.record.set(done.record);
+    this.keepDone();
     this.freshen();
     cell.outputs = this.running.outputs;
     cell.seconds = (performance.now() - begun) / 1000;

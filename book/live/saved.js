@@ -26,6 +26,20 @@ export const record = {
   set: (text) => text && localStorage.setItem("miniquant:progress", text),
 };
 
+// How many of a lab's exercises the record has as passed; the list of pages shows it (site.js).
+export function keepDone(lab, exercises) {
+  try {
+    const passed = JSON.parse(record.get() || "{}");
+    const count = exercises.filter((name) => passed[name]?.status === "passed").length;
+    const done = JSON.parse(localStorage.getItem("miniquant:labs") ?? "{}");
+    if (!count && !done[lab]) return;
+    localStorage.setItem("miniquant:labs", JSON.stringify({ ...done, [lab]: [count, exercises.length] }));
+    dispatchEvent(new Event("miniquant:done"));
+  } catch {
+    // what cannot be kept is not shown either
+  }
+}
+
 export const textOf = (source) => (Array.isArray(source) ? source.join("") : source);
 
 const lines = (text) => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];

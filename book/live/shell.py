@@ -125,13 +125,14 @@ class Shell:
 
     # ---- running
     async def run(self, cell: str, source: str, edited: str = "[]") -> str:
-        """Run a cell; JSON with ``state`` ("done", "error", "left out") and ``needs``, the library that is missing.
+        """Run a cell; JSON with ``state`` ("done", "error", "left out"), ``needs``, the library that is missing,
+        ``why``, the error that ended it, and ``files``, the GGUF files that it wrote.
 
         edited: the ids of the cells that the student changed, as JSON; an error that comes from one of them is shown
         """
         name = f"<{cell}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-        self.printed, needed, body = 0, "", []
+        self.printed, needed, body, why = 0, "", [], ""
         before = self.workspace()
         sys.stdout, sys.stderr = Stream(self, "stdout"), Stream(self, "stderr")
         is_check = "check(" in source
@@ -153,7 +154,7 @@ class Shell:
             state = "left out" if needed else "done"
         except BaseException as error:
             needed = self.excuse(error, {f"<{other}>" for other in json.loads(edited)}, name)
-            state = "left out" if needed else "error"
+            state, why = "left out" if needed else "error", f"{type(error).__name__}: {error}"
             if needed:
                 for missing in {found for each in body for found in _bound(each)} - set(self.names):
                     self.names[missing] = Absent(needed)
@@ -166,6 +167,7 @@ class Shell:
             {
                 "state": state,
                 "needs": needed,
+                "why": why,
                 "title": stand_ins.TITLES.get(needed, needed),
                 "files": self.written(before),
             }

@@ -58,9 +58,8 @@ def test_results_say_which_versions_and_which_kind_of_machine(results, ran):
     assert results["repetitions"] == 2 and str(ran[0]) not in json.dumps(results)
 
 
-def test_the_table_and_the_plot_are_there_and_progress_was_shown(ran):
-    out, done = ran
-    assert (out / "speed.png").read_bytes().startswith(b"\x89PNG")
+def test_the_table_is_there_and_progress_was_shown(ran):
+    _, done = ran
     assert "encode Q4_PER_GROUP_64" in done.stdout and "np.copyto" in done.stdout and "median" in done.stdout
     assert "MiniGPT" in done.stderr and "100%" in done.stderr
 
