@@ -195,6 +195,20 @@ HOOKS = re.compile(re.escape(HOOK).replace(r"\{\}", r"\d+") + "\n")
 CELL = re.compile(r'<div (?:data-cell="[^"]*" )?class="cell [^"]*docutils container"[^>]*>')
 
 
+def inspect(site: Path, target: Path) -> None:
+    """Load the inspector's script into its page, and write the samples that it offers."""
+    page = site / "book" / "inspector.html"
+    if not page.exists():
+        return
+    from live_samples import write
+
+    write(target / "samples")
+    text = page.read_text("utf-8")
+    hook = '<script type="module" src="../_live/inspect.js"></script>'
+    if hook not in text:
+        page.write_text(text.replace("</head>", f"{hook}\n</head>", 1), "utf-8")
+
+
 def make(site: Path) -> Path:
     """Everything, into ``_live`` below the site; the folder is returned.
 
@@ -223,6 +237,7 @@ def make(site: Path) -> Path:
     shutil.copy(PINS, target / "files.json")  # what it is made of, with versions and licences
     (target / "labs").mkdir()
     known = list(labs(site))
+    inspect(site, target)
     plain = [
         place for package in pins["packages"] for place, _ in package["files"].values() if place.startswith("wheels/")
     ]

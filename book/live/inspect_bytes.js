@@ -13,7 +13,7 @@ const KEYS = {
 export class Bytes {
   // ask(start, length) gives a window; choose(offset) and type(offset, byte) tell what was done.
   constructor(place, { ask, choose, type }) {
-    Object.assign(this, { place, ask, choose, type, size: 0, start: 0, at: 0, digits: "", asked: 0 });
+    Object.assign(this, { place, ask, choose, type, size: 0, start: 0, at: 0, digits: "", asked: 0, drawn: 0 });
     this.grid = element("div", { className: "mq-insp-grid", role: "grid", ariaLabel: "The bytes" });
     place.append(this.grid);
     this.grid.addEventListener("keydown", (event) => this.key(event));
@@ -26,15 +26,15 @@ export class Bytes {
 
   fit() {
     const width = this.place.clientWidth < 600 ? 8 : 16;
-    if (width === this.width) return;
+    if (width === this.width || !this.place.clientWidth) return;
     this.width = width;
     this.rows = width === 8 ? 12 : 16;
     if (this.size) this.show(this.at);
   }
 
-  // A file, the colours and letters of its categories, the bytes that were typed over and those that differ.
-  open({ size, categories, edits, differs }) {
-    Object.assign(this, { size, categories, edits, differs });
+  // A file, the colours and letters of its categories, the bytes that were typed over.
+  open({ size, categories, edits }) {
+    Object.assign(this, { size, categories, edits, drawn: 0 });
     this.fit();
   }
 
@@ -42,33 +42,32 @@ export class Bytes {
   async show(at, { focus = false, again = false } = {}) {
     this.at = at;
     this.digits = "";
-    const length = this.width * this.rows;
-    const row = at - (at % this.width);
-    const inside = this.window && row >= this.start && row < this.start + length && this.start % this.width === 0 && this.drawn === length;
-    if (!inside) this.start = Math.max(0, Math.min(row - 2 * this.width, Math.ceil(this.size / this.width) * this.width - length));
+    const { width } = this;
+    const length = width * this.rows;
+    const row = at - (at % width);
+    const inside = this.drawn === width && row >= this.start && row < this.start + length;
+    if (!inside) this.start = Math.max(0, Math.min(row - 2 * width, Math.ceil(this.size / width) * width - length));
     if (!inside || again) {
       const number = ++this.asked;
       const found = await this.ask(this.start, length);
       if (number !== this.asked) return;
-      this.window = found;
-      this.drawn = length;
-      this.draw();
+      this.drawn = width;
+      this.draw(found, width);
     }
     this.mark(focus);
   }
 
-  draw() {
-    const { main, other } = this.window;
+  draw({ main, other }, width) {
     const value = (hex, k) => hex.slice(2 * k, 2 * k + 2);
     const runOf = [];
     for (const run of main.runs) for (let at = run.start; at < run.end; at++) runOf[at - main.start] = run;
     const count = main.bytes.length / 2;
     const lines = [];
-    for (let first = 0; first < count; first += this.width) {
+    for (let first = 0; first < count; first += width) {
       const line = element("div", { className: "mq-insp-row", role: "row" });
       line.append(element("span", { className: "mq-insp-at", role: "rowheader", textContent: (main.start + first).toString(16).padStart(8, "0") }));
       let letters = "";
-      for (let k = first; k < Math.min(count, first + this.width); k++) {
+      for (let k = first; k < Math.min(count, first + width); k++) {
         const at = main.start + k;
         const run = runOf[k];
         const typed = this.edits.get(at);

@@ -12,7 +12,7 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
-export const number = (n) => n.toLocaleString("en").replaceAll(",", " ");
+export const number = (n) => n.toLocaleString("en").replaceAll(",", "\u00a0");
 const range = ([start, end]) => (end === start + 1 ? `byte ${start}` : `bytes ${start} to ${end - 1}`);
 
 // The whole file as one strip to scale, and its first bytes magnified where they are too thin to see.

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import struct
-from array import array
 from bisect import bisect, bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -210,7 +209,7 @@ def numbers(code: str, shape: tuple[int, ...], label: str = "") -> Array:
 class Strings(Decoder):
     """An array of strings, each after its length, <Q."""
 
-    _found: tuple[Bytes, array[int]] | None = None  # where those of the bytes that were asked for last begin
+    _found: tuple[Bytes, Sequence[int]] | None = None  # where those of the bytes that were asked for last begin
 
     def value(self, raw: Bytes) -> list[str]:
         """The strings that are there whole."""
@@ -227,7 +226,7 @@ class Strings(Decoder):
             inside.append(f"[{index}] {text if len(text) <= 40 else text[:39] + '…'!r}")
         return ", ".join(inside[:SHOWN]) + ", …" * (len(inside) > SHOWN)
 
-    def _starts(self, raw: Bytes) -> array[int]:
+    def _starts(self, raw: Bytes) -> Sequence[int]:
         if self._found is None or self._found[0] is not raw:
             self._found = raw, walk_strings(raw, 0, raw.size // LENGTH.size, raw.size)[0]
         return self._found[1]

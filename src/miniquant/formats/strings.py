@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from array import array
+from collections.abc import Sequence
 
 from ..core.slices import Bytes, ahead
 
 LENGTH = struct.Struct("<Q")
 
 
-def walk_strings(data: memoryview | Bytes, at: int, count: int, end: int) -> tuple[array[int], int]:
+def walk_strings(data: memoryview | Bytes, at: int, count: int, end: int) -> tuple[Sequence[int], int]:
     """Where each of ``count`` strings begins with its length, and the byte after the last.
 
     It stops before a string that does not end before ``end``: then there are fewer of them.
