@@ -74,8 +74,9 @@ def _labs() -> dict[str, Lab]:
     return {lab.file.removesuffix(".ipynb"): lab for lab in all_labs(read_course(ROOT))}
 
 
-def lab_bar(lab: Lab) -> str:
-    """The bar of a student's lab."""
+def lab_bar(lab: Lab, bytes_shown: bool = False) -> str:
+    """The bar of a student's lab; one that shows bytes leads to the inspector, too."""
+    inspector = ' <a href="../book/inspector.html">The byte inspector</a>' * bytes_shown
     page, count = lab.file.removesuffix(".ipynb"), lab.time.exercises
     return (
         '<div class="mq-bar" role="group" aria-label="This lab">\n<ul>'
@@ -83,7 +84,7 @@ def lab_bar(lab: Lab) -> str:
         f"<li>needs {html.escape(lab.needs)}</li></ul>\n"
         f'<p><a class="mq-button" href="{lab.file}" download>Download {lab.number} as .ipynb</a> '
         f"{copied(f'make lab LAB={lab.number}')} "
-        f'<a href="../solutions/{page}.html">The solved lab</a></p>\n</div>\n'
+        f'<a href="../solutions/{page}.html">The solved lab</a>{inspector}</p>\n</div>\n'
     )
 
 
@@ -107,7 +108,7 @@ def mark_labs(app: Sphinx, doctree: nodes.document) -> None:
         return
     app.env.note_dependency(str(ROOT / SOURCE))
     if match[1] == "notebooks":
-        new = _html(lab_bar(lab))
+        new = _html(lab_bar(lab, "hexview(" in doctree.astext()))
     else:
         title += nodes.Text(" (solved)")
         own_links(doctree)

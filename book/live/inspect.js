@@ -242,6 +242,7 @@ class Page {
     if (other) lines[0] += ` The other file has ${other}.`;
     this.said.replaceChildren(...lines.map((text) => this.parts.element("p", { textContent: text })));
     this.decoded.replaceChildren(this.parts.element("h3", { textContent: "The block" }), ...this.parts.block(found.decoded, (to) => this.go(to)));
+    this.bytes.markBlock(found.decoded);
     this.strip.mark(found.block, at);
     for (const [name, table] of Object.entries(this.listed)) table.mark(name === found.row?.table ? found.row.number : this.rowOf(name, at));
     this.where.value = String(at);

@@ -35,7 +35,16 @@ export class Bytes {
   // A file, the colours and letters of its categories, the bytes that were typed over.
   open({ size, categories, edits }) {
     Object.assign(this, { size, categories, edits, drawn: 0 });
+    this.digitsOf = Math.max(4, (size - 1).toString(16).length);
     this.fit();
+  }
+
+  // Marks the bytes of a block of numbers, or none.
+  markBlock(found) {
+    for (const cell of this.grid.querySelectorAll(".mq-insp-byte")) {
+      const at = Number(cell.dataset.at);
+      cell.classList.toggle("block", Boolean(found) && at >= found.start && at < found.end);
+    }
   }
 
   // Brings a byte into the window and marks it; a window that holds it already stays where it is.
@@ -65,7 +74,7 @@ export class Bytes {
     const lines = [];
     for (let first = 0; first < count; first += width) {
       const line = element("div", { className: "mq-insp-row", role: "row" });
-      line.append(element("span", { className: "mq-insp-at", role: "rowheader", textContent: (main.start + first).toString(16).padStart(8, "0") }));
+      line.append(element("span", { className: "mq-insp-at", role: "rowheader", textContent: (main.start + first).toString(16).padStart(this.digitsOf, "0") }));
       let letters = "";
       for (let k = first; k < Math.min(count, first + width); k++) {
         const at = main.start + k;

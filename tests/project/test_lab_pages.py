@@ -33,6 +33,7 @@ def test_a_column_of_numbers_is_aligned_and_no_other():
 def test_the_bar_of_a_lab_has_all_that_a_student_wants_first():
     lab = PARTS[2].labs[1]
     bar = lab_bar(lab)
+    assert "inspector.html" not in bar and "inspector.html" in lab_bar(lab, bytes_shown=True)
     for part in (
         f"{lab.time.total} min",
         f"{lab.time.exercises} exercises",
