@@ -8,7 +8,6 @@ What the page says of a file is compared with what Python says of it here.
 from __future__ import annotations
 
 import argparse
-import os
 import pickle
 import struct
 import sys
@@ -18,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from axe_playwright_python.sync_playwright import Axe
+from accessible import complaints
 from browse_site import PHONE, SCREEN, TOO_WIDE, opened, served
 from playwright.sync_api import Locator, Page
 from walk_live import MINUTE, ROOT, chromium
@@ -64,7 +63,7 @@ def sample(page: Page, name: str) -> None:
     ready(page)
 
 
-def linked(page: Page, address: str, figures: dict[str, float]) -> Iterator[str]:
+def linked(page: Page, address: str, samples: Path, figures: dict[str, float]) -> Iterator[str]:
     """A link opens a byte; the byte, the row, the strip and the block lead to each other."""
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
@@ -72,8 +71,7 @@ def linked(page: Page, address: str, figures: dict[str, float]) -> Iterator[str]
     page.locator("#mq-inspector[data-state=ready]").wait_for()
     if heavy := [url for url in asked if "/pyodide/" in url or url.endswith(".whl")]:
         yield f"before a file is chosen the page asks for {heavy[0]}"
-    path = Path(page.evaluate("location.pathname")).name
-    with read_gguf(Path(figures_folder(address)) / Q4) as file:
+    with read_gguf(samples / Q4) as file:
         name = "blk.0.ffn_up.weight"
         info = file.tensors[name]
         start, entry = file.data_start + info.offset, file.spans[f"tensor:{name}"]
@@ -81,7 +79,7 @@ def linked(page: Page, address: str, figures: dict[str, float]) -> Iterator[str]
         size = file.n_bytes
     at = start + 18 * 5 + 2
     begun = time.monotonic()
-    page.goto(f"{address}/book/{path}#sample={Q4}&at={at}", wait_until="load")
+    page.goto(f"{address}/book/inspector.html#sample={Q4}&at={at}", wait_until="load")
     page.reload()
     ready(page)
     opened_at(page, at)
@@ -115,12 +113,7 @@ def linked(page: Page, address: str, figures: dict[str, float]) -> Iterator[str]
         yield "the byte view is more than one stop of the Tab key"
 
 
-def figures_folder(address: str) -> str:
-    """Where the samples of the site that is served lie."""
-    return os.environ["MQ_SAMPLES"]
-
-
-def edits(page: Page, folder: Path) -> Iterator[str]:
+def edits(page: Page, folder: Path, samples: Path) -> Iterator[str]:
     """A typed byte is read again, undone, saved; the file itself stays."""
     sample(page, Q4)
     tool(page, "byte").locator("visible=true").first.click()
@@ -133,7 +126,7 @@ def edits(page: Page, folder: Path) -> Iterator[str]:
     opened_at(page, 9)
     page.get_by_role("button", name="Read again").click()
     tool(page, "problem").get_by_text("A reader stops here").wait_for()
-    whole = (Path(os.environ["MQ_SAMPLES"]) / Q4).read_bytes()
+    whole = (samples / Q4).read_bytes()
     changed = whole[:8] + b"\xc8" + whole[9:]
     yield from same_error(page, changed, {})
     with page.expect_download() as found:
@@ -159,9 +152,8 @@ def same_error(page: Page, data: bytes, beside: dict[str, bytes]) -> Iterator[st
         yield f"the library opens what the page refuses: {shown!r}"
 
 
-def bad_files(page: Page, folder: Path) -> Iterator[str]:
+def bad_files(page: Page, folder: Path, samples: Path) -> Iterator[str]:
     """Malformed files of every format, with the message that the library has for each."""
-    samples = Path(os.environ["MQ_SAMPLES"])
     whole = (samples / Q4).read_bytes()
     lite = (samples / "minigpt-int4.gguf-lite").read_bytes()
     tensors = ROOT / "src" / "miniquant" / "assets" / "minigpt.safetensors"
@@ -191,9 +183,9 @@ def bad_files(page: Page, folder: Path) -> Iterator[str]:
         yield "the pickle's import is not shown"
 
 
-def two_files(page: Page, folder: Path) -> Iterator[str]:
+def two_files(page: Page, folder: Path, samples: Path) -> Iterator[str]:
     """The bytes in which two files differ are counted, and the next one is found."""
-    whole = (Path(os.environ["MQ_SAMPLES"]) / Q4).read_bytes()
+    whole = (samples / Q4).read_bytes()
     changed = bytearray(whole)
     places = (40, len(whole) // 2, len(whole) - 3)
     for at in places:
@@ -242,8 +234,7 @@ def large(page: Page, folder: Path, figures: dict[str, float]) -> Iterator[str]:
 
 def accessible(page: Page, where: str) -> Iterator[str]:
     """What axe finds in the inspector with a file open; and whether the page is too wide."""
-    found = Axe().run(page, context="#mq-inspector", options={"preload": False}).response["violations"]
-    yield from (f"{where}: axe: {v['id']}: {v['nodes'][0]['html'][:120]}" for v in found)
+    yield from (f"{where}: {line}" for line in complaints(page))
     yield from (f"{where}: too wide: {text}" for text in page.evaluate(TOO_WIDE))
 
 
@@ -251,16 +242,16 @@ def walk(site: Path) -> list[str]:
     """The problems of the whole walk, one line each."""
     problems: list[str] = []
     figures: dict[str, float] = {}
-    os.environ["MQ_SAMPLES"] = str(site / "_live" / "samples")
+    samples = site / "_live" / "samples"
     with tempfile.TemporaryDirectory() as name, chromium() as browser, served(site) as address:
         folder = Path(name)
         with opened(browser, problems, SCREEN, "light") as page:
             page.set_default_timeout(MINUTE)
-            problems += linked(page, address, figures)
-            problems += edits(page, folder)
-            problems += two_files(page, folder)
+            problems += linked(page, address, samples, figures)
+            problems += edits(page, folder, samples)
+            problems += two_files(page, folder, samples)
             problems += accessible(page, "light screen")
-            problems += bad_files(page, folder)
+            problems += bad_files(page, folder, samples)
             problems += large(page, folder, figures)
         for size, scheme in ((PHONE, "dark"), (PHONE, "light"), (SCREEN, "dark")):
             with opened(browser, problems, size, scheme) as page:

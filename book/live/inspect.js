@@ -3,6 +3,7 @@ const here = new URL("./", import.meta.url);
 const place = document.getElementById("mq-inspector");
 const SMALL = 2 ** 26; // bytes; a file up to this size can be saved with its edits
 const PIECE = 2 ** 24; // bytes compared at once
+const LINE = 150; // letters of a value in the explanation; a block's numbers stand below it
 const LONGEST = 2 ** 31; // bytes that are compared before the page asks whether to go on
 
 for (const name of ["live.css", "inspect.css"]) {
@@ -125,6 +126,7 @@ class Page {
   async openSample(name, at = 0, which = "main") {
     const sample = this.known.find((one) => one.file === name);
     if (!sample) return this.say(`There is no sample ${name}.`);
+    if (which === "main") this.select.value = name;
     this.say(`${name} is loading`);
     const get = async (url) => (await fetch(new URL(url, here))).blob();
     const bytes = await get(sample.url);
@@ -195,7 +197,7 @@ class Page {
     if (found.header.length) add("header", new Table("Header", ["field", "value", "what it is"], found.header, fieldCells, choose));
     if (found.named.length) add("named", new Table("Fields that can be named", ["field", "value", "what it is"], found.named, fieldCells, choose));
     if (found.imports.length) {
-      const cells = (row) => [row.name, row.pickle, row.listed ? "a state dict needs it" : "not on the list of what a state dict needs"];
+      const cells = (row) => [[row.name, row.places[0]], row.pickle, row.listed ? "a state dict needs it" : "not on the list of what a state dict needs"];
       add("imports", new Table("What loading would import", ["name", "pickle", "the allow-list"], found.imports, cells, choose));
     }
     if (found.metadata.length) {
@@ -234,7 +236,7 @@ class Page {
     const bits = byte.toString(2).padStart(8, "0");
     const lines = [
       `Byte ${at} (0x${at.toString(16)}) is ${byte.toString(16).padStart(2, "0")}: ${byte}, bits ${bits.slice(0, 4)} ${bits.slice(4)}.`,
-      `${field.name}: ${field.value}`,
+      `${field.name}: ${field.value.length > LINE ? `${field.value.slice(0, LINE)} …` : field.value}`,
       field.end === field.start + 1 ? field.what : `${field.what}; bytes ${field.start} to ${field.end - 1}`,
     ];
     if (typed !== undefined && this.applied.get(at) !== typed) lines[0] += ` You typed ${typed.toString(16).padStart(2, "0")}; it is not read yet.`;
@@ -343,7 +345,7 @@ class Page {
     const { size: theirs, name } = this.other;
     const lengths = ours === theirs ? "Both have the same length." : `${this.file.name} has ${n(ours)} bytes, ${name} ${n(theirs)}.`;
     const some = total.end < size ? ` in the first ${n(total.end)}` : "";
-    const said = element("p", { textContent: `${n(total.count)} of ${n(total.end)} bytes differ from ${name}${some}, in ${total.fields.size} fields. ${lengths}` });
+    const said = element("p", { textContent: `${n(total.count)} of ${n(total.end)} bytes differ from ${name}${some}, in ${total.fields.size} ${total.fields.size === 1 ? "field" : "fields"}. ${lengths}` });
     const tools = element("div", { className: "mq-insp-tools" });
     if (total.runs.length) {
       tools.append(

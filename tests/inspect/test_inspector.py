@@ -228,5 +228,7 @@ def test_a_pickle_shows_what_it_would_import_and_is_not_loaded():
 
     ours = Inspector(pickle.dumps(Loud(), 2))
     assert [(row["name"], row["listed"]) for row in ours.summary()["imports"]] == [("__builtin__.print", False)]
+    (start, _), *_ = ours.summary()["imports"][0]["places"]
+    assert ours.at(start)["field"]["category"] == "import"
     assert "this is a pickle" in ours.refused and not ours.refused.startswith("the bytes")
     assert {"import", "call"} <= {field.category for field in ours.fields}

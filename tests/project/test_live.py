@@ -8,6 +8,8 @@ from pathlib import Path
 import live
 import pytest
 
+from miniquant.inspect.inspector import Inspector
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -152,3 +154,26 @@ def test_a_cell_that_only_shows_is_told_from_one_that_defines():
 
     showing, defining = ("check(f)", "plots.curves(x)", "guess"), ("f = 1", "p.write_bytes(b)", "1 +")
     assert all(map(page.only_shows, showing)) and not any(map(page.only_shows, defining))
+
+
+def test_the_samples_of_the_inspector_open_or_say_what_is_wrong_and_its_script_stands_once(tmp_path):
+    page = tmp_path / "book" / "inspector.html"
+    page.parent.mkdir()
+    page.write_text("<head></head>", "utf-8")
+    for number in (1, 2):
+        live.inspect(tmp_path, tmp_path / str(number))
+    assert page.read_text("utf-8").count('src="../_live/inspect.js"') == 1
+    samples = json.loads((tmp_path / "1" / "samples" / "samples.json").read_text("utf-8"))
+    wrong = {"wrong-count.gguf": "header.n_tensors", "cut.gguf": ": offset", "wrong-magic.gguf-lite": "header.magic"}
+    for sample in samples:
+        assets = ROOT / "src" / "miniquant"
+        where = {url: (assets if url.startswith("assets/") else tmp_path / "1") / url for url in
+                 (sample["url"], *sample["beside"].values())}  # fmt: skip
+        beside = {name: where[url].read_bytes() for name, url in sample["beside"].items()}
+        seen = Inspector(where[sample["url"]].read_bytes(), beside)
+        if sample["file"] in wrong:
+            assert seen.error.field.endswith(wrong[sample["file"]])
+        else:
+            assert seen.error is None and (seen.file is None) == bool(seen.refused)
+    refused = [sample["file"] for sample in samples if sample["file"].endswith((".pt", ".pkl"))]
+    assert refused == ["norms.pt", "command.pkl"]

@@ -32,6 +32,7 @@ from .pictures import FILLS, Block, blocks_of
 MOST_BLOCKS = 1500  # of the strip; what is narrower than that share of the file is drawn together with its neighbours
 MOST_NAMED = 500  # fields of a malformed file that are listed
 SHOWN = 200  # characters of a value
+WORDS = {str: "text", int: "whole number", float: "number", bool: "truth value"}
 RUNS = 2000  # of bytes that differ, kept to jump to
 Json = dict[str, Any]
 Row = tuple[int, int, str, int]  # first byte, byte after the last, table, number of the row
@@ -109,7 +110,7 @@ class Inspector:
             kind, of = types.get(key, (None, None))
             named = (f"{kind.name} of {of.name}" if of is not None else kind.name) if kind is not None else ""
             place = file.key_place(key)
-            found = {"key": key, "type": named or type(value).__name__, "value": _short(value)}
+            found = {"key": key, "type": named or WORDS.get(type(value), "list"), "value": _short(value)}
             metadata.append({**found, "places": [place] if place else []})
         return metadata, [self._tensor(file, info) for info in file.tensors.values()]
 
@@ -122,13 +123,22 @@ class Inspector:
         return {**found, "start": start, "n_bytes": info.n_bytes, "what": info.dtype.description, "places": places}
 
     def _imports(self) -> list[Json]:
-        """What a pickle would import, and whether a state dict needs it."""
+        """What a pickle would import, where it asks for it, and whether a state dict needs it."""
         if self.format is None or self.format.name != "pickle" or self.error:
             return []
+        wanted = [(entry, wants) for entry, found in scan_file(self.data).items() for wants in found]
+        places: list[Any] = [[f.start, f.end] for f in self.fields if f.category == "import"]
+        places = (
+            places if len(places) == len(wanted) else [None] * len(wanted)
+        )  # a compressed pickle has no opcodes here
         return [
-            {"pickle": entry, "name": f"{wants.module}.{wants.name}", "listed": not off_list([wants])}
-            for entry, found in scan_file(self.data).items()
-            for wants in found
+            {
+                "pickle": entry,
+                "name": f"{wants.module}.{wants.name}",
+                "listed": not off_list([wants]),
+                "places": [place] if place else [],
+            }
+            for (entry, wants), place in zip(wanted, places)
         ]
 
     # ---- a stretch of bytes

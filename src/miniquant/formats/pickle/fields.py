@@ -12,7 +12,7 @@ from typing import Any
 from ...core.errors import FormatError
 from ...core.reading import Source
 from ...core.slices import Bytes, SliceFile, as_slices
-from ..field import Decoder, Field, Text, show
+from ..field import Decoder, Field, show
 from .opcodes import MEANINGS, kind_of
 from .scan import LEGACY_TORCH, ZIP, scan_file, steps
 
@@ -88,7 +88,7 @@ def _archive(data: Bytes) -> Iterator[Field]:
         if at > data.size:
             return
         what = "what the archive says about this entry: its name, its length, its check sum"
-        yield Field(f"{name}: header", begin, start, "header", what, data[begin:start], Text())
+        yield Field(f"{name}: header", begin, start, "header", what, data[begin:start])
         if entry.filename.endswith(".pkl") and entry.compress_type == zipfile.ZIP_STORED:
             yield from _opcodes(data, bytes(data[start:at]), start, 0, f"{name}: ")
         elif at > start:
