@@ -1,8 +1,11 @@
 """The tools of the live site: every file is checked, pages are marked once, and a cell says what it lacks."""
 
 import asyncio
+import importlib
+import io
 import json
 import sys
+import zipfile
 from pathlib import Path
 
 import live
@@ -90,6 +93,32 @@ def test_the_wheel_has_the_library_without_the_models(tmp_path):
     beside = live.wheel(tmp_path / "w.whl")
     assert "minigpt.safetensors" in beside and "evaluation.txt" not in beside
     assert (tmp_path / "w.whl").stat().st_size < 2_000_000
+
+
+def test_modules_that_are_loaded_are_compiled_and_import_without_their_source(tmp_path, monkeypatch):
+    import live_compile
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("loaded_first.py", "value = 6 * 7")
+        archive.writestr("loaded_never.py", "value = 0")
+        archive.writestr("loaded_first.pyi", "value: int")
+    place = tmp_path / "a.zip"
+    place.write_bytes(live_compile.compiled(packed.getvalue(), str(place), [f"{place}/loaded_first.py"], False))
+    assert zipfile.ZipFile(place).namelist() == ["loaded_first.pyc", "loaded_never.py"]
+    monkeypatch.syspath_prepend(str(place))
+    assert importlib.import_module("loaded_first").value == 42
+
+
+def test_a_compiled_module_of_the_library_keeps_its_source_beside_it(tmp_path):
+    import live_compile
+
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("a/b.py", "value = 1")
+    made = live_compile.compiled(packed.getvalue(), "/x", ["/x/a/b.py"], True)
+    names = zipfile.ZipFile(io.BytesIO(made)).namelist()
+    assert names == [f"a/__pycache__/b.{sys.implementation.cache_tag}.pyc", "a/b.py"]
 
 
 @pytest.fixture
