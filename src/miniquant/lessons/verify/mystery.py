@@ -6,7 +6,6 @@ The files are made from a good one by changing bytes of its data section, as a w
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -83,12 +82,10 @@ def damaged_files(
     """
     paths = {letter: Path(folder) / f"mystery-{letter}.gguf-lite" for letter in DAMAGE}
     for letter, path in paths.items():
-        shutil.copyfile(good, path)
+        data = np.fromfile(good, np.uint8)
         with open_gguf_lite(good) as file:
-            data = np.memmap(path, np.uint8, "r+")
             DAMAGE[letter]({name: _parts(file, name, data) for name in _quantized(file)}, floats)
-            data.flush()
-            del data
+        data.tofile(path)
     return paths
 
 
