@@ -68,8 +68,8 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     if not 0 < len(wrong) <= PARTS:
         return ""
     names = [f"item {key}" if isinstance(key, int) else short(key) for key in wrong]
-    said = [f"{name} on {n} of {len(calls)}" for name, n in zip(names, wrong.values())]
-    return f": wrong is {', '.join(said)}"
+    said = [f"{name} is wrong on {n}" for name, n in zip(names, wrong.values())]
+    return f": of {len(calls)} results, {', '.join(said)}"
 
 
 def _examples(calls: Sequence[Call]) -> str:

@@ -14,9 +14,8 @@ from ..verdict import Call, Facts, asked_errors, named, smallest
 from .raised import condition_of, example_of, line_of
 from .seen import Seen, some
 
-VARYING = (
-    r"'[^']*'|(?:torch\.Size)?\([^()]*\)|(?:torch\.Size\()?\[[^\[\]]*\]\)?|-?\b\d+\b"  # from case to case, in a message
-)
+# what varies from case to case in a message
+VARYING = r"'[^']*'|(?:torch\.Size)?\([^()]*\)|(?:torch\.Size\()?\[[^\[\]]*\]\)?|-?\b\d[\d,]*\b"
 KINDS = 4  # of findings that are said
 PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, what to do
     (
@@ -175,7 +174,7 @@ def _of_findings(calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
 
 def explained(error: BaseException) -> tuple[str, str]:
     """An error in plain words, and what to do about it."""
-    message = named(error).split("\n")[0][:200]
+    message = named(error).split("\n")[0][:200].rstrip(".")
     for pattern, words, cure in PLAIN:
         if found := re.match(pattern, message):
             return words.format(*found.groups()), cure

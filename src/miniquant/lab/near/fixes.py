@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from .places import Change, Place, called, places
 
 LIKELY, POSSIBLE, FAR = 7, 8, 9  # ranks: after all changes that a solution is varied by
+ORDER = "another order of statements"
 SIZE = 8  # so many nodes a piece of the solution may have to be put in place of the student's
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
 BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
@@ -187,20 +188,20 @@ def _of_order(node: ast.AST) -> Iterator[Change]:
         for at in range(len(block) - 1):
             first, second = block[at], block[at + 1]
             here, there = Place(node, field, at, first), Place(node, field, at + 1, second)
-            yield Change("", LIKELY, ((here, second), (there, first)))
+            yield Change(ORDER, LIKELY, ((here, second), (there, first)))
             if isinstance(first, ast.For | ast.While) and isinstance(second, ast.AugAssign | ast.Assign | ast.Expr):
                 end = Place(first, "body", len(first.body) - 1, first.body[-1])
                 both = ast.If(ast.Constant(True), [first.body[-1], second], [])
-                yield Change("", LIKELY, ((there, ast.Pass()), (end, both)))
+                yield Change(ORDER, LIKELY, ((there, ast.Pass()), (end, both)))
         for at, statement in enumerate(block):
             if isinstance(statement, ast.For | ast.While) and len(statement.body) > 1:
                 last = Place(statement, "body", len(statement.body) - 1, statement.body[-1])
                 here = Place(node, field, at, statement)
                 after = ast.If(ast.Constant(True), [statement, statement.body[-1]], [])
-                yield Change("", LIKELY, ((last, ast.Pass()), (here, after)))
+                yield Change(ORDER, LIKELY, ((last, ast.Pass()), (here, after)))
                 first_line = Place(statement, "body", 0, statement.body[0])
                 before = ast.If(ast.Constant(True), [statement.body[0], statement], [])
-                yield Change("", LIKELY, ((first_line, ast.Pass()), (here, before)))
+                yield Change(ORDER, LIKELY, ((first_line, ast.Pass()), (here, before)))
             if isinstance(statement, ast.If) and statement.orelse and len(statement.body) == 1:
                 here = Place(node, field, at, statement)
                 yield Change("", LIKELY, ((here, ast.If(statement.test, statement.orelse, statement.body)),))

@@ -20,7 +20,7 @@ from ..limit import TooSlow
 from ..spec import Exercise, Function
 from ..verdict import Call, Facts, problem, size_of
 from .arrays import ARRAY_STEPS
-from .fixes import FAR, fixes
+from .fixes import FAR, ORDER, fixes
 from .fixes import LIKELY as KEYED
 from .places import Change, Place, Speaker, places
 from .variants import WRITES, changes, code_of, compiled, cost, is_dangerous, names_in, parsed
@@ -105,8 +105,9 @@ def place_of_repair(facts: Facts) -> str:
             found.append((change.rank, change))
     for _, change in found:
         if where := say(change):
-            what = "The same small change" if len(change.edits) > 1 and " and " in where else "One small change"
-            return f"{what} {where} makes your function right on all {n} cases."
+            several = len(change.edits) > 1 and " and " in where
+            same = "A change of order" if change.phrase == ORDER else "The same small change"
+            return f"{same if several else 'One small change'} {where} makes your function right on all {n} cases."
     if found:
         return ""
     pair = _pair(tree, function, every, calls, budget)
