@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from test_detect import made, refuse, seen
 
+from miniquant.core.errors import MiniquantError
 from miniquant.lab import Mistake, evaluate, find, guard
 from miniquant.lab.compare import Difference, difference, told_apart
 from miniquant.lab.detect.fields import alignment
 from miniquant.lab.more_cases import part_ways
 from miniquant.lab.report import CASE, OF_ITS_KIND
+from miniquant.lab.spec import Finding
 from miniquant.lessons.shared.observed import Number
 
 
@@ -461,3 +463,11 @@ def test_the_sign_of_a_zero_shows_where_it_counts():
 
     assert spec.observe(minus_zero, (q, scale, np.int16([[3]])))[2:4] == b"\0\x80"
     assert spec.observe(minus_zero, (q, scale, np.int16([[0]])))[2:4] == bytes(2)
+
+
+def test_a_check_that_cannot_run_says_so_and_blames_no_student():
+    def broken(function, case):
+        raise Finding("no process could be started", "nothing")
+
+    with pytest.raises(MiniquantError, match="cannot be checked now: no process could be started"):
+        evaluate(made(counted, list(COUNTED.cases(None)), observe=broken), lambda data, at: 0)

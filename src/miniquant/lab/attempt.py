@@ -153,12 +153,15 @@ def cases_of(spec: Exercise) -> tuple[Case, ...]:
 def expected_of(spec: Exercise) -> tuple[Outcome, ...]:
     """What the oracle makes of every case.
 
-    Raises ``ModuleNotFoundError`` where the oracle asks torch and there is none: then nothing can be judged.
+    Raises ``ModuleNotFoundError`` where the oracle asks torch and there is none, and ``MiniquantError`` where what
+    observes it fails, say for want of a process: then nothing can be judged.
     """
     outcomes = tuple(attempt(spec, spec.oracle, case) for case in cases_of(spec))
     for outcome in outcomes:
         if isinstance(outcome.error, ModuleNotFoundError) and outcome.error.name == "torch":
             raise outcome.error
+        if isinstance(outcome.error, Finding):
+            raise MiniquantError(f"{spec.name} cannot be checked now: {outcome.error.what}: {outcome.error.got}")
     return outcomes
 
 
