@@ -89,7 +89,7 @@ class Page {
     place.classList.add("mq-live", "mq-insp");
     this.button = button;
     for (const name of ["dragover", "drop"]) {
-      place.addEventListener(name, (event) => {
+      document.addEventListener(name, (event) => {
         event.preventDefault();
         if (name === "drop" && event.dataTransfer.files.length) this.given([...event.dataTransfer.files]);
       });
