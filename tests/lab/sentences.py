@@ -449,7 +449,7 @@ RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
     ),
     (
         r"the (?:bytes|items|characters) are right, in reversed order",
-        lambda: lambda x: list(x.mine) == list(x.right)[::-1],
+        lambda: lambda x: repr(_bare(list(x.mine))) == repr(_bare(list(x.right)[::-1])),
     ),
     (r"the result is None|the function returns None", lambda: lambda x: x.mine is None),
     (r"only the first value is wrong", _only_set(_first)),
@@ -500,6 +500,10 @@ RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
     (r"no value is too large, and some are too small", lambda: _sided("small")),
     (r"no value is too small, and some are too large", lambda: _sided("large")),
     (r"every value that is wrong is too (large|small)", _sided),
+    (
+        r"the right (?:items|bytes|characters) are there twice, one after the other",
+        lambda: lambda x: repr(_items(x.mine)) == repr(_items(x.right) * 2),
+    ),
     (r"items are there more than once", lambda: lambda x: len({repr(i) for i in x.mine}) < len(x.mine)),
     (r"only the last row is wrong", _only_row(1, 0)),
     (r"only the first row is wrong", _only_row(0, 0)),

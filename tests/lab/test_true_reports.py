@@ -471,3 +471,16 @@ def test_a_check_that_cannot_run_says_so_and_blames_no_student():
 
     with pytest.raises(MiniquantError, match="cannot be checked now: no process could be started"):
         evaluate(made(counted, list(COUNTED.cases(None)), observe=broken), lambda data, at: 0)
+
+
+def test_a_result_that_comes_twice_is_told():
+    spec = made(lambda n: bytes(range(n)), [(n,) for n in (2, 3, 7, 9)])
+    assert "the right bytes are there twice, one after the other, on all 4 cases" in seen(
+        spec, lambda n: 2 * bytes(range(n))
+    )
+
+
+def test_results_of_wrong_shapes_without_a_pattern_are_told_with_their_shapes():
+    spec = made(lambda n: np.arange(float(n)), [(n,) for n in (2, 3, 7, 9)])
+    wrong = {2: (3, 1), 3: (8, 2), 7: (2,), 9: (1, 1, 1)}
+    assert "the shape differs" in seen(spec, lambda n: np.full(wrong[n], 0.3))

@@ -27,9 +27,9 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         return _missing_and_extra(calls)
     first = [difference(call.expected.result, call.outcome.result, facts.spec.tolerance) for call in calls]
     kinds = Counter(
-        (found.got, found.expected, "dtype" if "dtype" in found.what else "type")
+        (found.got, found.expected, found.what.split(";")[0].split()[-2])
         for found in first
-        if found and found.what.split(";")[0].endswith("type differs")
+        if found and found.what.split(";")[0].endswith(("type differs", "the shape differs"))
     )
     if kinds:
         ((got, expected, word), n), *_ = kinds.most_common()

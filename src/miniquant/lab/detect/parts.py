@@ -281,6 +281,8 @@ def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
         )
     elif missing < 0 and _eq(g[: len(e)], e):
         extra = g[len(e) :]
+        if len(e) and _eq(extra, e):
+            yield Seen("twice", f"the right {word} are there twice, one after the other", "", 9)
         shown = short(extra) if len(extra) < 9 else ""
         if shown:
             yield Seen(
