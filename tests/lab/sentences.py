@@ -327,6 +327,11 @@ def _bare(value: Any) -> Any:
     return [_bare(part) for part in value] if isinstance(value, list | tuple | bytes | range) else value
 
 
+def _alike(a: Any, b: Any) -> bool:
+    """Whether two values hold the same; a NaN is like a NaN, and -0.0 like 0.0."""
+    return _bare(a) == _bare(b) or repr(_bare(a)) == repr(_bare(b))
+
+
 def _of_types(mine: str, right: str) -> Callable[[One], bool]:
     return lambda x: (_type_name(x.mine), _type_name(x.right)) == (mine, right)
 
@@ -445,11 +450,11 @@ RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
     (r"there (?:are|is) (\d+) bytes? too few", lambda n: lambda x: _length(x) == -int(n)),
     (
         r"the last (?:byte|item|character) is missing, and the rest is right",
-        lambda: lambda x: repr(_bare(x.mine)) == repr(_bare(x.right[:-1])),
+        lambda: lambda x: _alike(x.mine, x.right[:-1]),
     ),
     (
         r"the (?:bytes|items|characters) are right, in reversed order",
-        lambda: lambda x: repr(_bare(list(x.mine))) == repr(_bare(list(x.right)[::-1])),
+        lambda: lambda x: _alike(list(x.mine), list(x.right)[::-1]),
     ),
     (r"the result is None|the function returns None", lambda: lambda x: x.mine is None),
     (r"only the first value is wrong", _only_set(_first)),

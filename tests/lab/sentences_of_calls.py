@@ -91,7 +91,8 @@ def _refused(found: Any, facts: Any, spec: Any, function: Any) -> bool:
         if not states:
             return False
         if "next(" not in test[1] and "pop(" not in test[1]:
-            truth = bool(eval(test[1], states[-1][1].f_globals, states[-1][0]))  # the test itself ran with these names
+            names = {**states[-1][1].f_globals, **states[-1][0]}  # the test itself ran with these
+            truth = bool(eval(test[1], names))
             if truth != (test[3] == "is"):
                 return False
     return True
