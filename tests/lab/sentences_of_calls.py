@@ -150,7 +150,7 @@ def _values(found: Any, facts: Any, spec: Any, function: Any) -> bool:
     number = int(re.search(r"in line (\d+)\.$", found.string)[1])
     names = re.findall(r"(?:, | and )`(\w+)` is ", found.string.split("in line")[0])
     failed = sorted((one for one in facts if one.error is not None), key=lambda one: len(repr(one.case)))
-    exact = [one for one in failed if all(short(value) in found.string for value in one.case.values())]
+    exact = [one for one in failed if all(f"`{k}` = {short(value)}" in found.string for k, value in one.case.items())]
     return any(
         all(
             any(name in local for local, _ in seen_at(spec, function, list(one.case.values()), number))
