@@ -361,7 +361,7 @@ def converted(make: Callable[[Path], None], kind: str, folder: Path) -> bytes:
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    **{f"llama, {kind}": (partial(llama_folder, d=256 if "K" in kind else 64), kind) for kind in FILE_TYPES},
+    **{f"llama, {kind}": (partial(llama_folder, d=max(64, FILE_TYPES[kind].weights.block)), kind) for kind in FILE_TYPES},
     **{
         f"llama in {dtype}, {kind}": (partial(llama_folder, dtype=dtype), kind)
         for dtype in ("F16", "BF16")

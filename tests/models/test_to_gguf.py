@@ -186,7 +186,7 @@ def test_the_numbers_of_the_file_types_are_the_official_package_s():
     small = {"Q2_K", "Q3_K", "Q4_K", "Q5_K"}  # one type for every layer: llama.cpp's "small" mix of a shallow model
     ours = {name: kind.number for name, kind in FILE_TYPES.items()}
     official = {kind: f"MOSTLY_{kind}_S" if kind in small else f"MOSTLY_{kind}" for kind in FILE_TYPES}
-    official["F32"] = "ALL_F32"
+    official |= {"F32": "ALL_F32", "MXFP4": "MOSTLY_MXFP4_MOE"}
     assert {kind: int(gguf.LlamaFileType[name]) for kind, name in official.items()} == ours
     assert set(FILE_TYPES) == {*KINDS, "Q4_K_M"}
     assert QUANTIZATION_VERSION == gguf.GGML_QUANT_VERSION

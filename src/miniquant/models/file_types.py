@@ -42,6 +42,9 @@ _FALLBACK = {  # where a row is no whole number of super-blocks
     GGMLType.Q4_K: GGMLType.Q5_0,
     GGMLType.Q5_K: GGMLType.Q5_1,
     GGMLType.Q6_K: GGMLType.Q8_0,
+    GGMLType.IQ4_XS: GGMLType.IQ4_NL,
+    GGMLType.TQ1_0: GGMLType.Q4_0,
+    GGMLType.TQ2_0: GGMLType.Q4_0,
 }
 _LARGE = ("deci", "olmo", "qwen2")  # llama.cpp calls their models of 80 layers 70B,
 _LARGE_IF_SHARED = ("llama", "llama-embed")  # and those of these where query heads share values
@@ -128,7 +131,10 @@ class FileType(NamedTuple):
             part, width = _part(name), shapes[name][-1]
             if name == "output.weight" or (name in _EMBEDDINGS and "output.weight" not in shapes):
                 chosen = self._head(model, width)
-            elif part is None or name in _EMBEDDINGS:
+            elif name in _EMBEDDINGS or (len(shapes[name]) > 2 and shapes[name][0] > 1 and "experts" in self.rules):
+                rules = self.rules.get("embedding" if name in _EMBEDDINGS else "experts", ())
+                chosen = next((rule.dtype for rule in rules), self.weights)
+            elif part is None:
                 chosen = self.weights
             else:
                 layer = place(name)[0] if part == "ffn_down" and model.n_experts > 1 else counts[part]
@@ -214,11 +220,23 @@ def _share(of: int) -> Callable[[int, int], bool]:
 
 _Q3, _Q4, _Q5, _Q6 = GGMLType.Q3_K, GGMLType.Q4_K, GGMLType.Q5_K, GGMLType.Q6_K
 _MORE = {"attn_v": (Rule(_Q6, more_bits),), "ffn_down": (Rule(_Q6, more_bits),)}
-_FIVE_BITS_BESIDE_EXPERTS = {"Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M", "IQ4_NL"}
+_FIVE_BITS_BESIDE_EXPERTS = {"Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M", "IQ4_NL", "IQ4_XS"}
+_LEVELS = {"attn_v": (Rule(_Q5, n_gqa=4),), "ffn_down": (Rule(_Q5, _share(8)),)}
+_TERNARY = {"embedding": (Rule(_Q4),)}
+_PLAIN = (
+    GGMLType.F32,
+    GGMLType.F16,
+    GGMLType.Q4_0,
+    GGMLType.Q4_1,
+    GGMLType.Q5_0,
+    GGMLType.Q5_1,
+    GGMLType.Q8_0,
+    GGMLType.BF16,
+)
 PRESETS: dict[str, FileType] = {  # llama.cpp's names for what its quantizer makes
     found.name: found
     for found in (
-        *(FileType(kind.name, CODECS[kind].file_type, kind, {}) for kind in CODECS if kind.block <= 32),
+        *(FileType(kind.name, CODECS[kind].file_type, kind, {}) for kind in _PLAIN),
         FileType(
             *("Q2_K", 10, GGMLType.Q2_K),
             {"attn_v": (Rule(_Q4, n_gqa=4), Rule(_Q3)), "ffn_down": (Rule(_Q3),), "attn_output": (Rule(_Q3),)},
@@ -247,11 +265,11 @@ PRESETS: dict[str, FileType] = {  # llama.cpp's names for what its quantizer mak
         FileType("Q5_K_S", 16, _Q5, {}),
         FileType("Q5_K_M", 17, _Q5, _MORE),
         FileType("Q6_K", 18, _Q6, {}),
+        *(FileType(kind.name, CODECS[kind].file_type, kind, _LEVELS) for kind in (GGMLType.IQ4_NL, GGMLType.IQ4_XS)),
+        *(FileType(kind.name, CODECS[kind].file_type, kind, _TERNARY) for kind in (GGMLType.TQ1_0, GGMLType.TQ2_0)),
+        FileType("MXFP4_MOE", 38, GGMLType.Q8_0, {"experts": (Rule(GGMLType.MXFP4),)}),
     )
 }
-PRESETS["IQ4_NL"] = PRESETS["IQ4_NL"]._replace(
-    rules={"attn_v": (Rule(_Q5, n_gqa=4),), "ffn_down": (Rule(_Q5, _share(8)),)}
-)
 _OF_ONE_TYPE = (FileType(dtype.name, codec.file_type, dtype) for dtype, codec in CODECS.items())
 FILE_TYPES: dict[str, FileType] = {  # what is exported and converted to; a mix follows the type that it is a mix of
     found.name: found

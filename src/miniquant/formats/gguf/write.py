@@ -190,6 +190,8 @@ def _check_encoded(info: TensorInfo[GGMLType], w: np.ndarray, raw: np.ndarray, r
     lost = ~np.isfinite(back)
     if info.dtype.block == 1:
         lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
+    else:
+        lost |= ~np.isfinite(w)  # which a scale without them may hide
     if not lost.any():
         return
     first = int(lost.argmax()) // info.dtype.block * info.dtype.block

@@ -20,6 +20,7 @@ from miniquant.formats.gguf.codecs import CODECS, Codec, rows
 
 KINDS = [kind for kind, codec in CODECS.items() if not codec.searches]
 QUANTIZED = [kind for kind in KINDS if kind.quantized]
+WITH_FLOAT16 = [kind for kind in QUANTIZED if any(field.code == "<e" for field in CODECS[kind].fields)]
 f32 = np.float32
 LARGEST, SMALLEST = np.finfo(f32).max, f32(1e-45)
 
@@ -119,9 +120,14 @@ FAMILIES = [
 every_family = pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.__name__)
 
 
-def blocks(family, n: int = 600) -> np.ndarray:
-    """(n, 32) float32, the same in every run."""
-    return family(np.random.default_rng(20), n)
+def width(kind: GGMLType) -> int:
+    """The weights of a row of one block, and of 32 in a type without blocks."""
+    return max(32, kind.block)
+
+
+def blocks(family, n: int = 600, kind: GGMLType = GGMLType.F32) -> np.ndarray:
+    """(n, 32) float32, the same in every run; joined to rows of one block where that is longer."""
+    return family(np.random.default_rng(20), n).reshape(-1, width(kind))
 
 
 def official_encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
@@ -153,7 +159,7 @@ def ggml():
 @every_type
 @every_family
 def test_encoded_bytes_equal_the_official_package_s(kind, family):
-    w = blocks(family)
+    w = blocks(family, kind=kind)
     before = w.copy()
     assert np.array_equal(encode(w, kind), official_encode(w, kind))
     assert np.array_equal(w.view(np.uint32), before.view(np.uint32))
@@ -162,14 +168,14 @@ def test_encoded_bytes_equal_the_official_package_s(kind, family):
 @every_type
 @every_family
 def test_decoded_values_equal_the_official_package_s(kind, family):
-    raw = encode(blocks(family), kind)
+    raw = encode(blocks(family, kind=kind), kind)
     assert same_floats(decode(raw, kind), official_decode(raw, kind))
 
 
 @every_type
 @every_family
 def test_encoded_bytes_equal_those_of_ggml_itself(kind, family, ggml):
-    w = blocks(family)
+    w = blocks(family, kind=kind)
     if kind in (*SIGNED, *SHIFTED):  # casting infinity to an integer, where 1 / d overflows, is undefined in C
         wide = w.astype(np.float64)
         d = np.abs(wide).max(axis=1) / SIGNED[kind] if kind in SIGNED else np.ptp(wide, axis=1) / SHIFTED[kind]
@@ -184,7 +190,7 @@ def test_encoded_bytes_equal_those_of_ggml_itself(kind, family, ggml):
 @pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
 def test_zeros_of_both_signs_give_zero_whichever_sign_the_scale_gets(kind):
     """Which zero is the larger one differs between processors; the bytes beside the signs do not."""
-    w = np.random.default_rng(3).choice(np.array([0.0, -0.0], f32), (500, 32))
+    w = np.random.default_rng(3).choice(np.array([0.0, -0.0], f32), (500, width(kind)))
     ours, official = encode(w, kind), official_encode(w, kind)
     ours[:, [1, 3]] &= 0x7F
     official[:, [1, 3]] &= 0x7F
@@ -198,7 +204,8 @@ def test_zeros_of_both_signs_give_zero_whichever_sign_the_scale_gets(kind):
 @example(data=np.full(32, np.finfo(f32).tiny, f32).tobytes())
 @example(data=np.array([-LARGEST, LARGEST] * 16, f32).tobytes())
 def test_any_finite_weights_encode_and_decode_as_the_official_package_does(kind, data):
-    w = np.frombuffer(data, f32).reshape(-1, 32)
+    w = np.frombuffer(data, f32)
+    w = np.resize(w, (-(-w.size // width(kind)), width(kind)))
     w = np.where(np.isfinite(w) & (w != 0), w, f32(0))  # and all zeros are positive
     raw = encode(w, kind)
     assert np.array_equal(raw, official_encode(w, kind))
@@ -213,15 +220,15 @@ def test_any_bytes_decode_as_the_official_package_does(kind, data):
 
 
 @every_type
-@given(shape=st.lists(st.integers(0, 5), min_size=0, max_size=3), width=st.integers(0, 4), seed=st.integers(0, 2**32))
-def test_any_shape_keeps_its_rows(kind, shape, width, seed):
-    w = np.random.default_rng(seed).standard_normal((*shape, width * 32)).astype(f32)
+@given(shape=st.lists(st.integers(0, 5), min_size=0, max_size=3), count=st.integers(0, 4), seed=st.integers(0, 2**32))
+def test_any_shape_keeps_its_rows(kind, shape, count, seed):
+    w = np.random.default_rng(seed).standard_normal((*shape, count * width(kind))).astype(f32)
     raw = encode(w, kind)
-    assert raw.shape == (*shape, kind.bytes_of((width * 32,)))
+    assert raw.shape == (*shape, kind.bytes_of((count * width(kind),)))
     assert raw.nbytes == kind.bytes_of(w.shape)
     assert decode(raw, kind).shape == w.shape
     if w.size:
-        assert np.array_equal(raw.reshape(-1), official_encode(w.reshape(-1, width * 32), kind).reshape(-1))
+        assert np.array_equal(raw.reshape(-1), official_encode(w.reshape(-1, count * width(kind)), kind).reshape(-1))
         assert np.array_equal(decode(raw, kind), official_decode(raw, kind))
 
 
@@ -292,7 +299,10 @@ def test_the_block_sizes_are_those_of_ggml(kind, ggml):
 
 def test_bits_per_weight_count_the_scales():
     found = {kind.name: kind.bits_per_weight for kind in KINDS}
-    assert found == {"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6}
+    assert found == {
+        **{"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6},
+        **{"TQ1_0": 1.6875, "TQ2_0": 2.0625, "MXFP4": 4.25},
+    }
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------
@@ -345,12 +355,46 @@ def test_q5_1_by_hand():
     assert decode(raw, GGMLType.Q5_1)[[0, 3, 8, 19]].tolist() == [-2, 29, 14, 6]
 
 
+def test_tq1_0_by_hand():
+    w = np.tile(np.array([1, 0, -1, -0.5, 0.4375], f32), 52)[:256]  # d = 1; a half goes away from zero
+    digits = np.tile([2, 1, 0, 0, 1], 52)[:256]
+    raw = encode(w, GGMLType.TQ1_0)
+    n = [sum(digits[32 * i + j] * 3 ** (4 - i) for i in range(5)) for j in range(32)]
+    n += [sum(digits[160 + 16 * i + j] * 3 ** (4 - i) for i in range(5)) for j in range(16)]
+    n += [sum(digits[240 + 4 * i + j] * 3 ** (4 - i) for i in range(4)) for j in range(4)]
+    assert raw.tolist() == [-(-256 * number // 243) for number in n] + list(np.float16(1).tobytes())
+    assert decode(raw, GGMLType.TQ1_0).tolist() == (digits - 1.0).tolist()
+
+
+def test_tq2_0_by_hand():
+    w = np.zeros(256, f32)
+    w[0], w[32], w[64], w[255] = 4, -4, 2, -1.75  # d = 4; a half goes away from zero
+    raw = encode(w, GGMLType.TQ2_0)
+    assert raw.tolist() == [0b01100010, *[0b01010101] * 63, *np.float16(4).tobytes()]
+    assert decode(raw, GGMLType.TQ2_0)[[0, 32, 64, 255]].tolist() == [4, -4, 4, 0]
+
+
+def test_mxfp4_by_hand():
+    w = np.zeros(32, f32)
+    w[0], w[1], w[2], w[16], w[17], w[31] = 7.5, 5, -2.5, 0.25, -0.26, -6  # the scale is 1: 4 is the power below 7.5
+    raw = encode(w, GGMLType.MXFP4)  # of two that are as near, the smaller: 5 becomes 4, -2.5 -2, 0.25 0
+    assert raw.tolist() == [127, 7, 9 << 4 | 6, 12, *[0] * 12, 15 << 4]
+    assert decode(raw, GGMLType.MXFP4)[[0, 1, 2, 16, 17, 31]].tolist() == [6, 4, -2, 0, -0.5, -6]
+
+
 def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):
-    w = np.full((1, 32), 1e30, f32)
-    for kind in QUANTIZED:
+    for kind in WITH_FLOAT16:
+        w = np.full((1, width(kind)), 1e30, f32)
         raw = encode(w, kind)
         assert np.array_equal(raw, ggml.quantize(w, kind))
         assert not np.isfinite(decode(raw, kind)).any()
+
+
+def test_the_scale_of_mxfp4_reaches_where_float16_does_not(ggml):
+    w = np.full((1, 32), 1e30, f32)
+    raw = encode(w, GGMLType.MXFP4)
+    assert np.array_equal(raw, ggml.quantize(w, GGMLType.MXFP4))
+    assert np.allclose(decode(raw, GGMLType.MXFP4), w, rtol=0.25)
 
 
 # ---- chunks and threads ----------------------------------------------------------------------------------------------
@@ -360,9 +404,9 @@ def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("n", [1, 3, 4, 5, 8, 25])
 def test_the_bytes_do_not_depend_on_chunks_or_threads(kind, threads, n, monkeypatch):
-    w = blocks(normal, n).reshape(-1)
+    w = blocks(normal, n * width(kind) // 32).reshape(-1)
     raw, back = encode(w, kind), decode(encode(w, kind), kind)
-    monkeypatch.setattr(rows, "CHUNK", 4 * 32)
+    monkeypatch.setattr(rows, "CHUNK", 4 * width(kind))
     monkeypatch.setattr(rows, "THREADS", threads)
     monkeypatch.setattr(rows, "PARALLEL_MIN", 0)
     assert np.array_equal(encode(w, kind), raw)
@@ -390,7 +434,7 @@ def test_an_error_in_a_thread_comes_out(kind, monkeypatch):
     codec.dtype, codec.encode = kind, broken
     monkeypatch.setitem(CODECS, kind, codec)
     with pytest.raises(MemoryError):
-        encode(blocks(normal), kind)
+        encode(blocks(normal, kind=kind), kind)
 
 
 @every_type
@@ -398,7 +442,7 @@ def test_nothing_is_printed_or_warned_about(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for family in FAMILIES:
-            decode(encode(blocks(family, 40), kind), kind)
+            decode(encode(blocks(family, 40, kind), kind), kind)
 
 
 # ---- arrays of other kinds, and what is refused ----------------------------------------------------------------------
@@ -406,7 +450,7 @@ def test_nothing_is_printed_or_warned_about(kind):
 
 @every_type
 def test_strided_and_turned_and_byte_swapped_arrays_are_taken_for_their_values(kind):
-    w = np.random.default_rng(1).standard_normal((64, 96)).astype(f32)
+    w = np.random.default_rng(1).standard_normal((64, 3 * width(kind))).astype(f32)
     raw = encode(w, kind)
     assert np.array_equal(encode(np.asfortranarray(w), kind), raw)
     assert np.array_equal(encode(w.astype(">f4"), kind), raw)
@@ -416,10 +460,11 @@ def test_strided_and_turned_and_byte_swapped_arrays_are_taken_for_their_values(k
 
 
 @pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
-@pytest.mark.parametrize("width", [1, 16, 31, 33, 63])
-def test_a_row_that_is_no_multiple_of_the_block_is_refused(kind, width):
-    with pytest.raises(QuantizationError, match=f"multiple of 32 weights, found {width}; store it as F16 or F32"):
-        encode(np.zeros((32, width), f32), kind)
+@pytest.mark.parametrize("found", [1, 16, 31, 33, 63])
+def test_a_row_that_is_no_multiple_of_the_block_is_refused(kind, found):
+    message = f"multiple of {kind.block} weights, found {found}; store it as F16 or F32"
+    with pytest.raises(QuantizationError, match=message):
+        encode(np.zeros((32, found), f32), kind)
 
 
 @every_type

@@ -33,40 +33,50 @@ class IQ4_NL(Codec):
     searches = True
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
-        """Some scales that put the largest weight near -127 are tried; each is fitted by least squares.
-
-        The error of a weight counts as much as its square.
-        """
+        """The error of a weight counts as much as its square."""
         x = columns(w, scratch)  # (32, blocks)
-        extreme, square = largest(x), x * x
-        sum_qx, sum_qq = _sums(x, square, f32(1) / (-extreme / LEVELS[0]))
-        scale = sum_qx / sum_qq
-        best = scale * sum_qx
-        for step in _TRIES:
-            sum_qx, sum_qq = _sums(x, square, (f32(step) + LEVELS[0]) / extreme)
-            better = (sum_qq > 0) & (sum_qx * sum_qx > best * sum_qq)
-            scale = np.where(better, sum_qx / sum_qq, scale)
-            best = np.where(better, scale * sum_qx, best)
-        scale = np.where(np.abs(extreme) < SMALLEST, f32(0), scale)
+        scale = search_levels(x, x * x)
         out.view("<f2")[:, 0] = scale
-        out[:, 2:] = pack_columns(_nearest(x * inverse(scale))).T
+        out[:, 2:] = pack_columns(nearest_level(x * inverse(scale))).T
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × level."""
-        unpack_nibbles(raw[:, 2:], out)
-        np.take(LEVELS, out.astype(np.uint8), out=out)
+        unpack_levels(raw[:, 2:], out)
         out *= float16_at(raw, 0)
 
 
-def _nearest(x: np.ndarray) -> np.ndarray:
+def search_levels(x: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """A scale for every block: some that put the largest weight near -127 are tried, each fitted by least squares.
+
+    x, importance: (32, blocks) float32; how much the error of each weight counts   ->   (blocks,) float32
+    """
+    extreme = largest(x)
+    sum_qx, sum_qq = _sums(x, importance, f32(1) / (-extreme / LEVELS[0]))
+    scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
+    best = scale * sum_qx
+    for step in _TRIES:
+        sum_qx, sum_qq = _sums(x, importance, (f32(step) + LEVELS[0]) / extreme)
+        better = (sum_qq > 0) & (sum_qx * sum_qx > best * sum_qq)
+        scale = np.where(better, sum_qx / sum_qq, scale)
+        best = np.where(better, scale * sum_qx, best)
+    return np.where(np.abs(extreme) < SMALLEST, f32(0), scale)
+
+
+def nearest_level(x: np.ndarray) -> np.ndarray:
     """The index of the level nearest to each number; of two, the upper one, and 15 for a NaN."""
     halves = np.fmax(np.fmin(np.floor(x + x), f32(_LAST)), f32(_FIRST))
     index: np.ndarray = _INDEX_OF[halves.astype(np.int16) - _FIRST]
     return index
 
 
-def _sums(x: np.ndarray, square: np.ndarray, inverted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over the weights of a block, of w²·q·x and w²·q², for the levels q nearest to x · inverted."""
-    q = LEVELS[_nearest(x * inverted)]
-    weighted = square * q
+def unpack_levels(packed: np.ndarray, out: np.ndarray) -> None:
+    """Nibbles as levels.   packed: (blocks, 16) uint8   ->   out: (blocks, 32) float32."""
+    unpack_nibbles(packed, out)
+    np.take(LEVELS, out.astype(np.uint8), out=out)
+
+
+def _sums(x: np.ndarray, importance: np.ndarray, inverted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weighted sums over the weights of a block, of q·x and q², for the levels q nearest to x · inverted."""
+    q = LEVELS[nearest_level(x * inverted)]
+    weighted = importance * q
     return np.add.reduce(weighted * x, axis=0), np.add.reduce(weighted * q, axis=0)
