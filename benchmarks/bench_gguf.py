@@ -71,7 +71,9 @@ def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
     """
     found, whole = {}, w
     with LlamaCpp(None) as ggml:
-        for kind in tqdm([k for k in CODECS if not CODECS[k].identity], desc="codecs", unit="type"):
+        for kind in tqdm(
+            [k for k, codec in CODECS.items() if codec.encodes and not codec.identity], desc="codecs", unit="type"
+        ):
             searches = CODECS[kind].searches
             w = whole[: -(-len(whole) // 8)] if searches else whole
             copy = partial(np.copyto, np.ones_like(w), w)

@@ -101,10 +101,11 @@ def gguf_seeds() -> list[Seed]:
         "none": Typed([], ValueType.ARRAY, ValueType.STRING),
         "shorts": np.arange(5, dtype=np.uint16),
     }
-    typed = {kind.name: (w[:, : kind.block], kind.name) for kind in CODECS}
+    typed = {kind.name: (w[:, : kind.block], kind.name) for kind, codec in CODECS.items() if codec.encodes}
     plain = {"ints": np.arange(6, dtype=np.int16).reshape(2, 3), "scalar": np.float64(2), "none": w[:0, :3]}
     plain |= {"deep": w[:2, :6].reshape(2, 1, 3, 2), "deep and empty": w[:0].reshape(3, 0, 2)}
-    foreign = {"iq": RawTensor(np.zeros(66, np.uint8), GGMLType.IQ2_XXS, (1, 256))}  # readable, not decodable
+    foreign = {"iq1": RawTensor(np.zeros(50, np.uint8), GGMLType.IQ1_S, (1, 256))}  # readable, not decodable
+    foreign |= {k.name: RawTensor(np.ones(k.n_bytes, np.uint8), k, (1, 256)) for k in CODECS if not CODECS[k].encodes}
     files = [
         written(lambda path: write_gguf(path, typed | plain | foreign, rich)),
         written(lambda path: write_gguf(path, {"w": w[:, :32], "b": w[0, :3]}, {"a": [1, 2, 3]}, alignment=64)),

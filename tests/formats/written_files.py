@@ -220,7 +220,7 @@ for alignment in (8, 32, 64):
     file(f"gguf with tensors of every kind, aligned to {alignment}", gguf_tensors, alignment)
 for kind in ("F16", "BF16", "Q8_0", "Q4_0", "Q4_1"):
     file(f"gguf of a large matrix, {kind}", gguf_pieces, kind)
-for kind in (*CODECS, GGMLType.Q8_K):
+for kind in (*(kind for kind in CODECS if CODECS[kind].encodes), GGMLType.Q8_K):
     file(f"blocks of {kind.name}", blocks, kind)
 
 
@@ -361,7 +361,7 @@ def converted(make: Callable[[Path], None], kind: str, folder: Path) -> bytes:
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    **{f"llama, {kind}": (partial(llama_folder, d=max(64, FILE_TYPES[kind].weights.block)), kind) for kind in FILE_TYPES},
+    **{f"llama, {n}": (partial(llama_folder, d=max(64, kind.weights.block)), n) for n, kind in FILE_TYPES.items()},
     **{
         f"llama in {dtype}, {kind}": (partial(llama_folder, dtype=dtype), kind)
         for dtype in ("F16", "BF16")

@@ -143,12 +143,12 @@ def test_what_is_quantized_already_is_refused_unless_it_is_asked_for(small, tmp_
 
 
 def test_blocks_that_cannot_be_decoded_here_are_refused_and_kept_where_nothing_is_to_change(tmp_path):
-    raw = RawTensor(np.zeros(98, np.uint8), GGMLType.IQ3_XXS, (1, 256))
+    raw = RawTensor(np.zeros(50, np.uint8), GGMLType.IQ1_S, (1, 256))
     write_gguf(tmp_path / "kept.gguf", {"blk.0.ffn_up.weight": raw}, KEYS)  # ggml counts one dim
     quantize_gguf(tmp_path / "kept.gguf", tmp_path / "out.gguf", "Q4_0")
-    raw = RawTensor(np.zeros(2 * 98, np.uint8), GGMLType.IQ3_XXS, (2, 256))
+    raw = RawTensor(np.zeros(2 * 50, np.uint8), GGMLType.IQ1_S, (2, 256))
     write_gguf(tmp_path / "in.gguf", {"blk.0.ffn_up.weight": raw}, KEYS)
-    with pytest.raises(SchemeError, match=r"'blk\.0\.ffn_up\.weight' is IQ3_XXS, which cannot be decoded here"):
+    with pytest.raises(SchemeError, match=r"'blk\.0\.ffn_up\.weight' is IQ1_S, which cannot be decoded here"):
         quantize_gguf(tmp_path / "in.gguf", tmp_path / "out.gguf", "Q4_0", requantize=True)
 
 

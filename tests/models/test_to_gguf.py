@@ -26,7 +26,7 @@ from miniquant.models.to_gguf import (
     write_minigpt,
 )
 
-KINDS = [kind.name for kind in CODECS]
+KINDS = [kind.name for kind, codec in CODECS.items() if codec.encodes]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
@@ -86,7 +86,7 @@ def test_norms_biases_and_positions_are_f32_and_the_embedding_keeps_6_bits_at_le
     for name, found in minigpt_types(trained, kind).items():
         if name == "tok_emb.weight":
             assert GGMLType[found].bits_per_weight > 6
-            assert found == kind or GGMLType[found].block == GGMLType[kind].block
+            assert GGMLType[kind].block % GGMLType[found].block == 0
         elif name.startswith("layers") and ".ln" not in name and name.endswith("weight"):
             assert found == kind
         else:

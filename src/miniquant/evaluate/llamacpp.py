@@ -112,9 +112,14 @@ class LlamaCpp:
         found: list[int] = self._call("greedy", list(map(int, tokens)), n)
         return found
 
-    def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
-        """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model."""
-        found: np.ndarray = self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind))
+    def quantize(self, w: np.ndarray, kind: int, importance: np.ndarray | None = None) -> np.ndarray:
+        """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model.
+
+        importance: (n,) float32, how much the error in each column counts; some types do not go without it
+        """
+        if importance is not None:
+            importance = np.ascontiguousarray(np.broadcast_to(importance, w.shape[1:]), np.float32)
+        found: np.ndarray = self._call("quantize", np.ascontiguousarray(w, np.float32), int(kind), importance)
         return found
 
     def dequantize(self, raw: np.ndarray, kind: int) -> np.ndarray:

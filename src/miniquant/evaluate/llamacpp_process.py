@@ -272,9 +272,10 @@ class _Inside:
             found.append(int(self._feed(found[-1:])[-1].argmax()))
         return found[:n]
 
-    def quantize(self, w: np.ndarray, kind: int) -> np.ndarray:
+    def quantize(self, w: np.ndarray, kind: int, importance: np.ndarray | None) -> np.ndarray:
         out = np.zeros((w.shape[0], self.lib.ggml_row_size(kind, w.shape[1])), np.uint8)
-        self.lib.ggml_quantize_chunk(kind, w.ctypes.data, out.ctypes.data, 0, *w.shape, None)
+        given = None if importance is None else importance.ctypes.data
+        self.lib.ggml_quantize_chunk(kind, w.ctypes.data, out.ctypes.data, 0, *w.shape, given)
         return out
 
     def dequantize(self, raw: np.ndarray, kind: int) -> np.ndarray:

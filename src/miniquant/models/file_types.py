@@ -270,7 +270,7 @@ PRESETS: dict[str, FileType] = {  # llama.cpp's names for what its quantizer mak
         FileType("MXFP4_MOE", 38, GGMLType.Q8_0, {"experts": (Rule(GGMLType.MXFP4),)}),
     )
 }
-_OF_ONE_TYPE = (FileType(dtype.name, codec.file_type, dtype) for dtype, codec in CODECS.items())
+_OF_ONE_TYPE = (FileType(dtype.name, codec.file_type, dtype) for dtype, codec in CODECS.items() if codec.encodes)
 FILE_TYPES: dict[str, FileType] = {  # what is exported and converted to; a mix follows the type that it is a mix of
     found.name: found
     for found in sorted((*_OF_ONE_TYPE, PRESETS["Q4_K_M"]), key=lambda found: (found.weights, found.number))

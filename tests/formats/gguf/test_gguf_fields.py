@@ -285,10 +285,10 @@ def test_the_ribbon_shows_metadata_infos_and_every_tensor_with_its_type():
 @pytest.mark.parametrize("kind", [k for k, codec in CODECS.items() if codec.super_block], ids=lambda kind: kind.name)
 def test_the_parts_of_a_super_block_are_named_and_each_byte_is_in_one(kind):
     w = np.random.default_rng(0).standard_normal(256).astype(np.float32)
-    raw = encode(w, kind)
+    raw = encode(w, kind) if CODECS[kind].encodes else np.arange(kind.n_bytes).astype(np.uint8)
     parts = block_fields(raw, kind)
     assert covers(parts, kind.n_bytes)
-    assert {"d", "scales"} <= {part.name.split("_")[0] for part in parts}
+    assert "d" in {part.name for part in parts}
     shown = super_block(raw, kind)
     assert all(part.name in repr(shown) for part in parts)
     ET.fromstring(shown.html)

@@ -334,7 +334,7 @@ def test_every_float16_survives_as_f16_whatever_it_is(path):
     assert np.isnan(stored[nan].view(np.float16)).all()
 
 
-@pytest.mark.parametrize("kind", [kind.name for kind in CODECS])
+@pytest.mark.parametrize("kind", [kind.name for kind, codec in CODECS.items() if codec.encodes])
 def test_views_byte_orders_and_torch_tensors_are_written_as_their_values(kind, path):
     w = np.random.default_rng(2).standard_normal((64, 3 * max(32, GGMLType[kind].block))).astype(np.float32)
     tensors = [w, np.asfortranarray(w), w.astype(">f4"), np.repeat(w, 2, axis=1)[:, ::2], torch.from_numpy(w)]

@@ -308,7 +308,7 @@ def test_bad_text_of_any_length_is_found_at_its_byte(letter, scratch):
 
 
 def seed_file() -> bytes:
-    """A valid file with every type of value, and of tensor that there is a codec for."""
+    """A valid file with every type of value, and a tensor in blocks of each size that is encoded here."""
     w = np.random.default_rng(0).standard_normal((2, 256)).astype(np.float32)
     metadata = {
         "general.alignment": 64,
@@ -316,7 +316,8 @@ def seed_file() -> bytes:
         **{"text": "some text", "truth": True, "texts": ["one", "", "three"], "truths": [True, False, True]},
         "floats": [0.5, 1.5],
     }
-    tensors = {kind.name: (w[:, : 64 if kind.block <= 32 else 256], kind) for kind in CODECS} | {
+    sizes = {(kind.block, kind.block > 1 or kind.n_bytes): kind for kind in CODECS if CODECS[kind].encodes}
+    tensors = {kind.name: (w[:, : 64 if kind.block <= 32 else 256], kind) for kind in sizes.values()} | {
         "ints": np.arange(6, dtype=np.int16),
         "scalar": np.float64(2),
     }
@@ -341,7 +342,7 @@ def numbers_of(data: bytes, path: Path) -> list[tuple[int, int]]:
                 found += [(at, 8) for at in range(after + 4, end - 12, 8)]
                 found += [(end - 12, 4), (end - 8, 8)]
             else:
-                found += [(after + 4, min(8, end - after - 4)), (after + 8, min(8, max(1, end - after - 8)))]
+                found += [(after + 4, min(8, end - after - 4)), (after + 8, min(8, max(1, end - after - 8)))] * 3  # few
     return found
 
 
@@ -389,7 +390,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     places = {data: numbers_of(data, scratch) for data in (SEED, VALID)}
 
     @given(damaged(places))
-    @settings(max_examples=600)
+    @settings(max_examples=1000)
     @example(b"")
     @example(VALID)
     @example(SEED)
@@ -405,7 +406,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
                 part = error.field.split(" ")[0] if ":" not in error.field else error.field.split(": ", 1)[1]
                 refused[f"{error.field.split(' ')[0]} {part}"] += 1
             else:
-                assert sum(w.nbytes for w in weights.values()) <= 8 * len(data)  # 4 bits become 32
+                assert sum(w.nbytes for w in weights.values()) <= 30 * len(data)  # a little more than a bit becomes 32
                 whole += 1
 
     read()

@@ -17,7 +17,7 @@ from ...core.arrays import is_torch
 from ...core.errors import QuantizationError, SchemeError
 from ...core.files import atomic_write
 from ..tensor import TensorInfo
-from .codecs import codec_of, decode, encode
+from .codecs import CODECS, codec_of, decode, encode
 from .codecs.rows import CHUNK
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
@@ -187,11 +187,13 @@ def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
 def _check_encoded(info: TensorInfo[GGMLType], w: np.ndarray, raw: np.ndarray, row: int) -> None:
     """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
     back = decode(raw, info.dtype)
-    lost = ~np.isfinite(back)
+    lost, reach = ~np.isfinite(back), CODECS[info.dtype].reach
     if info.dtype.block == 1:
         lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
     else:
         lost |= ~np.isfinite(w)  # which a scale without them may hide
+    if np.isfinite(reach):
+        lost |= np.abs(w) > reach
     if not lost.any():
         return
     first = int(lost.argmax()) // info.dtype.block * info.dtype.block
@@ -200,6 +202,8 @@ def _check_encoded(info: TensorInfo[GGMLType], w: np.ndarray, raw: np.ndarray, r
     at = first + int(np.abs(block).argmax() if finite.all() else (~finite).argmax())
     if info.dtype.block == 1:
         reason = f"{info.dtype.name} cannot hold it; store the tensor as {'F32' if w.dtype.itemsize <= 4 else 'F64'}"
+    elif np.isfinite(reach) and finite.all():
+        reason = f"{info.dtype.name} holds magnitudes up to {reach:g}; store the tensor in another type"
     elif finite.all():
         reason = "the scale of its block is beyond float16; store the tensor as F32"
     else:

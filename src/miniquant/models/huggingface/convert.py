@@ -213,7 +213,7 @@ def _types(rows: list[tuple[Row, Stored]], kind: FileType, metadata: Mapping[str
     for row, _ in rows:
         chosen, width = quantized.get(row.ours, GGMLType.F32), shapes[row.ours][-1]
         if width % chosen.block:
-            fitting = [dtype.name for dtype in CODECS if width % dtype.block == 0]
+            fitting = [dtype.name for dtype in CODECS if CODECS[dtype].encodes and width % dtype.block == 0]
             raise SchemeError(
                 f"{row.theirs!r} has rows of {width} weights, and {chosen.name} stores blocks of {chosen.block}; "
                 f"what fits it is {', '.join(fitting)}"

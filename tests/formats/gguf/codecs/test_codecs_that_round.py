@@ -1,10 +1,12 @@
 """The types that only round, against two referees that share no code with ours: the ``gguf`` package, ggml.
 
-Those whose encoder searches, which the package cannot encode, have ``test_codecs_that_search.py``.
+The package does not encode NVFP4, and it neither encodes nor decodes Q1_0: there ggml alone is the referee. Types whose
+encoder searches have ``test_codecs_that_search.py``, those that are only decoded ``test_codecs_that_decode.py``.
 """
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import gguf
@@ -15,10 +17,10 @@ from hypothesis import strategies as st
 
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.gguf import GGMLType, decode, encode
+from miniquant.formats.gguf import GGMLType, decode, encode, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, Codec, rows
 
-KINDS = [kind for kind, codec in CODECS.items() if not codec.searches]
+KINDS = [kind for kind, codec in CODECS.items() if codec.encodes and not codec.searches]
 QUANTIZED = [kind for kind in KINDS if kind.quantized]
 WITH_FLOAT16 = [kind for kind in QUANTIZED if any(field.code == "<e" for field in CODECS[kind].fields)]
 f32 = np.float32
@@ -26,6 +28,19 @@ LARGEST, SMALLEST = np.finfo(f32).max, f32(1e-45)
 
 SIGNED = {GGMLType.Q4_0: 8, GGMLType.Q5_0: 16}  # the scale is the weight of largest magnitude / -8, or -16
 SHIFTED = {GGMLType.Q4_1: 15, GGMLType.Q5_1: 31}  # the scale is (largest - smallest) / 15, or 31
+
+
+def knows(function, kind: GGMLType, argument: np.ndarray) -> bool:
+    """Whether the package has an encoder, or decoder, of a type."""
+    try:
+        function(argument, gguf.GGMLQuantizationType(kind))
+    except NotImplementedError:
+        return False
+    return True
+
+
+ENCODED_THERE = [kind for kind in KINDS if knows(gguf.quants.quantize, kind, np.ones((1, 256), f32))]
+DECODED_THERE = [kind for kind in KINDS if knows(gguf.quants.dequantize, kind, np.ones((1, kind.n_bytes), np.uint8))]
 
 every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 
@@ -131,12 +146,18 @@ def blocks(family, n: int = 600, kind: GGMLType = GGMLType.F32) -> np.ndarray:
 
 
 def official_encode(w: np.ndarray, kind: GGMLType) -> np.ndarray:
+    """The package's bytes; ggml's for what it cannot encode."""
+    if kind not in ENCODED_THERE:
+        return shared_ggml().quantize(w, kind)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return np.ascontiguousarray(gguf.quants.quantize(w, gguf.GGMLQuantizationType(kind))).view(np.uint8)
 
 
 def official_decode(raw: np.ndarray, kind: GGMLType) -> np.ndarray:
+    """The package's weights; ggml's for what it cannot decode."""
+    if kind not in DECODED_THERE:
+        return shared_ggml().dequantize(raw.reshape(-1, kind.n_bytes), kind).reshape(*raw.shape[:-1], -1)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return gguf.quants.dequantize(raw, gguf.GGMLQuantizationType(kind))
@@ -147,16 +168,28 @@ def same_floats(a: np.ndarray, b: np.ndarray) -> bool:
     return np.array_equal(np.where(np.isnan(a), 0, a.view(np.uint32)), np.where(np.isnan(b), 0, b.view(np.uint32)))
 
 
+@functools.cache
+def shared_ggml() -> LlamaCpp:
+    """One process for the module; it ends when nobody writes to it any more."""
+    return LlamaCpp(None)
+
+
 @pytest.fixture(scope="module")
 def ggml():
-    with LlamaCpp(None) as llama:
-        yield llama
+    yield shared_ggml()
+    shared_ggml().close()
+    shared_ggml.cache_clear()
 
 
 # ---- bytes and values, against both referees -------------------------------------------------------------------------
 
 
-@every_type
+def test_the_official_package_lacks_these_encoders_and_this_decoder():
+    assert set(KINDS) - set(ENCODED_THERE) == {GGMLType.NVFP4, GGMLType.Q1_0}
+    assert set(KINDS) - set(DECODED_THERE) == {GGMLType.Q1_0}
+
+
+@pytest.mark.parametrize("kind", ENCODED_THERE, ids=lambda kind: kind.name)
 @every_family
 def test_encoded_bytes_equal_the_official_package_s(kind, family):
     w = blocks(family, kind=kind)
@@ -167,9 +200,11 @@ def test_encoded_bytes_equal_the_official_package_s(kind, family):
 
 @every_type
 @every_family
-def test_decoded_values_equal_the_official_package_s(kind, family):
+def test_decoded_values_equal_the_official_package_s_and_ggml_s(kind, family, ggml):
     raw = encode(blocks(family, kind=kind), kind)
-    assert same_floats(decode(raw, kind), official_decode(raw, kind))
+    assert same_floats(decode(raw, kind), ggml.dequantize(raw, kind) if kind.quantized else official_decode(raw, kind))
+    if kind in DECODED_THERE:
+        assert same_floats(decode(raw, kind), official_decode(raw, kind))
 
 
 @every_type
@@ -301,7 +336,7 @@ def test_bits_per_weight_count_the_scales():
     found = {kind.name: kind.bits_per_weight for kind in KINDS}
     assert found == {
         **{"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6},
-        **{"TQ1_0": 1.6875, "TQ2_0": 2.0625, "MXFP4": 4.25},
+        **{"TQ1_0": 1.6875, "TQ2_0": 2.0625, "MXFP4": 4.25, "NVFP4": 4.5, "Q1_0": 1.125},
     }
 
 
@@ -380,6 +415,40 @@ def test_mxfp4_by_hand():
     raw = encode(w, GGMLType.MXFP4)  # of two that are as near, the smaller: 5 becomes 4, -2.5 -2, 0.25 0
     assert raw.tolist() == [127, 7, 9 << 4 | 6, 12, *[0] * 12, 15 << 4]
     assert decode(raw, GGMLType.MXFP4)[[0, 1, 2, 16, 17, 31]].tolist() == [6, 4, -2, 0, -0.5, -6]
+
+
+def test_nvfp4_by_hand():
+    w = np.zeros(64, f32)
+    w[0], w[8], w[15], w[16], w[63] = 6, -2.5, 0.25, 0.046875, -6 * 448  # scales of 1, 2^-7, 0 and 448
+    raw = encode(w, GGMLType.NVFP4)
+    assert raw[:4].tolist() == [7 << 3, 4, 0, 0x7E]
+    assert raw[4:].tolist() == [12 << 4 | 7, *[0] * 7, 7, *[0] * 22, 15 << 4]
+    assert decode(raw, GGMLType.NVFP4)[[0, 8, 15, 16, 63]].tolist() == [6, -2, 0, 0.046875, -2688]
+
+
+def test_weights_beyond_the_scale_of_nvfp4_are_refused_by_the_writer(tmp_path):
+    w = np.ones((2, 64), f32)
+    write_gguf(tmp_path / "w.gguf", {"w": (w * 2688, "NVFP4")}, {})
+    w[1, 3] = 2689
+    with pytest.raises(QuantizationError, match="row 1, column 3 is 2689; NVFP4 holds magnitudes up to 2688"):
+        write_gguf(tmp_path / "w.gguf", {"w": (w, "NVFP4")}, {})
+
+
+@pytest.mark.parametrize("kind", QUANTIZED, ids=lambda kind: kind.name)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_weights_that_are_no_numbers_are_refused_by_the_writer(kind, value, tmp_path):
+    w = np.ones((2, width(kind)), f32)
+    w[1, 3] = value
+    with pytest.raises(QuantizationError, match=r"row 1, column 3 is .*; quantization needs finite weights"):
+        write_gguf(tmp_path / "w.gguf", {"w": (w, kind)}, {})
+
+
+def test_q1_0_by_hand():
+    w = np.zeros(128, f32)
+    w[0], w[9], w[127] = 64, -32, -32  # d = 128 / 128
+    raw = encode(w, GGMLType.Q1_0)
+    assert raw.tolist() == [*np.float16(1).tobytes(), 0xFF, 0b11111101, *[0xFF] * 13, 0x7F]
+    assert decode(raw, GGMLType.Q1_0)[[0, 1, 9, 127]].tolist() == [1, 1, -1, -1]
 
 
 def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):

@@ -50,11 +50,13 @@ class Codec:
     description: ClassVar[str]  # what a block holds, in its order: one sentence
     fields: ClassVar[tuple[BlockField, ...]] = ()  # the parts of a block, in their order
     head: ClassVar[GGMLType | None] = None  # the type of embedding and output head beside matrices of this type
+    encodes: ClassVar[bool] = True  # else blocks of the type are decoded only
     identity: ClassVar[bool] = False  # the bytes are the weights: there is nothing to do
     super_block: ClassVar[bool] = False  # a block is cut into sub-blocks, each with a scale of its own
     searches: ClassVar[bool] = False  # encoding tries many scales: a hundred times slower than rounding
     levels: ClassVar[tuple[int, int] | None] = None  # the integers of a block whose steps are even, for ``grids``
     has_min: ClassVar[bool] = False  # a weight is d × q + m
+    reach: ClassVar[float] = np.inf  # the largest magnitude of a weight that the scale does not cut off
     kernels: ClassVar[Kernels | None] = None
 
     def __init_subclass__(cls) -> None:

@@ -14,7 +14,6 @@ from .common import f32
 
 _MAGNITUDES = np.array([0, 1, 2, 3, 4, 6, 8, 12], f32)
 VALUES = np.concatenate([_MAGNITUDES, -_MAGNITUDES]) + f32(0)  # twice what they stand for; both zeros are positive
-_MIDDLES = (_MAGNITUDES[:-1] + _MAGNITUDES[1:]) / 2
 
 
 def nearest_value(x: np.ndarray, d: np.ndarray) -> np.ndarray:
@@ -23,9 +22,11 @@ def nearest_value(x: np.ndarray, d: np.ndarray) -> np.ndarray:
     x: (weights, blocks) float32, d: (blocks,) float32, not negative   ->   (weights, blocks) uint8
     """
     size, q = np.abs(x), np.zeros(x.shape, np.uint8)
-    for middle, above in zip(_MIDDLES, _MAGNITUDES[1:]):  # times d, exact: d has four bits of mantissa at most
-        q += size > np.where(np.isinf(above * d), f32(np.inf), middle * d)  # an infinite value is never the nearest
-    q[:, d == 0] = 0
+    smallest = size.copy()
+    for i, magnitude in enumerate(_MAGNITUDES[1:], 1):
+        error = np.abs(magnitude * d - size)
+        q[error < smallest] = i
+        np.fmin(error, smallest, out=smallest)
     q += ((x < 0) & (q > 0)) * np.uint8(8)
     return q
 

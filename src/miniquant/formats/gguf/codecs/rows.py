@@ -34,6 +34,8 @@ def encode(w: np.ndarray, dtype: GGMLType | str) -> np.ndarray:
     """
     codec = codec_of(dtype)
     dtype = codec.dtype
+    if not codec.encodes:
+        raise QuantizationError(f"{dtype.name} is decoded here and not encoded; llama.cpp's quantizer makes its blocks")
     w = np.ascontiguousarray(w, dtype=np.float32)  # a scalar becomes a row of one
     shape = (*w.shape[:-1], dtype.bytes_of(w.shape[-1:]))
     if codec.identity:
