@@ -361,7 +361,10 @@ def converted(make: Callable[[Path], None], kind: str, folder: Path) -> bytes:
 
 LLAMA3 = {"factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 64}
 FOLDERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    **{f"llama, {n}": (partial(llama_folder, d=max(64, kind.weights.block)), n) for n, kind in FILE_TYPES.items()},
+    **{
+        f"llama, {name}": (partial(llama_folder, d=256 if kind.weights.block > 32 else 64), name)
+        for name, kind in FILE_TYPES.items()
+    },
     **{
         f"llama in {dtype}, {kind}": (partial(llama_folder, dtype=dtype), kind)
         for dtype in ("F16", "BF16")

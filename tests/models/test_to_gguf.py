@@ -232,7 +232,7 @@ def ggml():
 
 @pytest.mark.parametrize("kind", FILE_TYPES)
 def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, exported, ggml):
-    """The package's, and for K-quants, which it cannot encode, ggml's."""
+    """The package's, and ggml's for what it cannot encode: types that search, NVFP4 and Q1_0."""
     types = minigpt_types(trained, kind)
     reader = gguf.GGUFReader(exported(kind))
     found = {tensor.name: tensor for tensor in reader.tensors}
@@ -242,8 +242,8 @@ def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, e
         official = gguf.GGMLQuantizationType[types[name]]
         assert tensor.tensor_type == official
         assert tensor.shape.tolist() == list(w.shape)[::-1]  # ggml counts dims from the innermost
-        searches = CODECS[GGMLType[types[name]]].searches
-        theirs = ggml.quantize(w.numpy(), official) if searches else gguf.quants.quantize(w.numpy(), official)
+        by_ggml = CODECS[GGMLType[types[name]]].searches or types[name] in ("NVFP4", "Q1_0")
+        theirs = ggml.quantize(w.numpy(), official) if by_ggml else gguf.quants.quantize(w.numpy(), official)
         assert tensor.data.tobytes() == theirs.tobytes()
 
 

@@ -54,6 +54,7 @@ class Codec:
     identity: ClassVar[bool] = False  # the bytes are the weights: there is nothing to do
     super_block: ClassVar[bool] = False  # a block is cut into sub-blocks, each with a scale of its own
     searches: ClassVar[bool] = False  # encoding tries many scales: a hundred times slower than rounding
+    weighs: ClassVar[bool] = False  # encoding can take an importance of each column into account
     levels: ClassVar[tuple[int, int] | None] = None  # the integers of a block whose steps are even, for ``grids``
     has_min: ClassVar[bool] = False  # a weight is d × q + m
     reach: ClassVar[float] = np.inf  # the largest magnitude of a weight that the scale does not cut off
@@ -68,6 +69,17 @@ class Codec:
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """w: (blocks, weights) float32   ->   out: (blocks, bytes) uint8."""
+        raise NotImplementedError
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """How much the error of each weight counts, from that of its column, in a type that ``weighs``.
+
+        w, importance: (blocks, weights), mean_square: (blocks, 1), that of a whole row of weights; all float32
+        """
+        raise NotImplementedError
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """As ``encode``, where ``error_weights`` says what counts how much.   w, weights: (blocks, weights) float32."""
         raise NotImplementedError
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:

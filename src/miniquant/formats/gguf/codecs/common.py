@@ -38,6 +38,15 @@ def first_extreme(w: np.ndarray, x: np.ndarray) -> np.ndarray:
     return extreme
 
 
+def sums(x: np.ndarray) -> np.ndarray:
+    """Down each column, one number after another, as ggml adds; numpy adds a lone column in another order.
+
+    x: (n, columns) float32   ->   (columns,) float32
+    """
+    total: np.ndarray = np.add.reduce(x, axis=0) if x.shape[1] != 1 else np.cumsum(x, axis=0)[-1]
+    return total
+
+
 def inverse(d: np.ndarray) -> np.ndarray:
     """1 / d, and 0 where d is 0."""
     return np.where(d == 0, f32(0), f32(1) / d)
@@ -65,6 +74,21 @@ def pack_columns(q: np.ndarray) -> np.ndarray:
     high *= np.uint8(16)  # a shift of bytes takes ten times as long
     high |= q[:16]
     return high
+
+
+def weighted(importance: np.ndarray, w: np.ndarray, spread: np.ndarray) -> np.ndarray:
+    """How much an error counts: the importance of its column, times a little more than the weight's magnitude.
+
+    importance, w: (blocks, weights); spread: (blocks, 1), a mean square of weights   ->   (blocks, weights) float32
+    """
+    found: np.ndarray = importance * np.sqrt(spread + w * w)
+    return found
+
+
+def mean_square(w: np.ndarray) -> np.ndarray:
+    """Of each row, its sum in ggml's order.   (rows, n) float32   ->   (rows, 1) float32."""
+    found: np.ndarray = sums(np.ascontiguousarray((w * w).T)) / f32(w.shape[1])
+    return found[:, None]
 
 
 def unpack_nibbles(packed: np.ndarray, out: np.ndarray) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..types import GGMLType
 from .codec import Codec
-from .common import NIBBLES, SCALE, columns, f32, float16_at, inverse, pack_columns, unpack_nibbles
+from .common import NIBBLES, SCALE, columns, f32, float16_at, inverse, pack_columns, sums, unpack_nibbles, weighted
+from .common import mean_square as mean_square_of
 from .search import SMALLEST, largest
 
 LEVELS = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], f32)
@@ -31,11 +32,23 @@ class IQ4_NL(Codec):
     fields = (SCALE, NIBBLES)
     head = GGMLType.Q8_0
     searches = True
+    weighs = True
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """The error of a weight counts as much as its square."""
         x = columns(w, scratch)  # (32, blocks)
-        scale = search_levels(x, x * x)
+        self._encode(x, x * x, out)
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is twice that of the block."""
+        return weighted(importance, w, f32(2) * mean_square_of(w))
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """The same search."""
+        self._encode(np.ascontiguousarray(w.T), np.ascontiguousarray(weights.T), out)
+
+    def _encode(self, x: np.ndarray, importance: np.ndarray, out: np.ndarray) -> None:
+        scale = search_levels(x, importance)
         out.view("<f2")[:, 0] = scale
         out[:, 2:] = pack_columns(nearest_level(x * inverse(scale))).T
 
@@ -78,5 +91,5 @@ def unpack_levels(packed: np.ndarray, out: np.ndarray) -> None:
 def _sums(x: np.ndarray, importance: np.ndarray, inverted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted sums over the weights of a block, of q·x and q², for the levels q nearest to x · inverted."""
     q = LEVELS[nearest_level(x * inverted)]
-    weighted = importance * q
-    return np.add.reduce(weighted * x, axis=0), np.add.reduce(weighted * q, axis=0)
+    weighted_q = importance * q
+    return sums(weighted_q * x), sums(weighted_q * q)

@@ -10,7 +10,8 @@ import numpy as np
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
 from .codec import BlockField, Codec
-from .common import inverse, pack_columns
+from .common import inverse, pack_columns, weighted
+from .common import mean_square as mean_square_of
 from .iq4_nl import nearest_level, search_levels, unpack_levels
 from .kquant import QS, D, f32, float16_bytes, number, scale_weights, sub_blocks
 from .search import largest
@@ -32,12 +33,21 @@ class IQ4_XS(Codec):
     head = GGMLType.Q6_K
     super_block = True
     searches = True
+    weighs = True
     sub_block = 32
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """The error of a weight counts as much as its square."""
+        self.encode_weighted(w, w * w, out)
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is twice that of the super-block."""
+        return weighted(importance, w, f32(2) * mean_square_of(w))
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """Scales by search, then integers for them."""
         x = sub_blocks(w, 32)  # (32, sub-blocks of all)
-        found = search_levels(x, x * x).reshape(-1, 8)
+        found = search_levels(x, sub_blocks(weights, 32)).reshape(-1, 8)
         d = largest(found.T)[:, None] / f32(-32)
         scales = np.fmax(np.fmin(np.rint(inverse(d) * found), f32(31)), f32(-32))
         q = nearest_level(x * inverse((d * scales).reshape(-1)))  # d before it is rounded to float16

@@ -17,7 +17,18 @@ import numpy as np
 from ....quantization.packing import pack_scales_and_mins, unpack_scales_and_mins
 from ..types import GGMLType
 from .codec import BlockField, Codec
-from .search import SMALLEST, Search, search_scale_and_min, steps
+from .common import mean_square as mean_square_of
+from .common import sums, weighted
+from .search import (
+    SMALLEST,
+    Search,
+    finer_steps,
+    integers,
+    search_positive_scale,
+    search_scale,
+    search_scale_and_min,
+    steps,
+)
 
 PIECE = 128  # super-blocks encoded at once: what the search touches fits a core's cache
 f32 = np.float32
@@ -35,6 +46,7 @@ class KQuant(Codec):
     head = GGMLType.Q6_K
     super_block = True
     searches = True
+    weighs = True
     sub_block: ClassVar[int]  # weights with a scale of their own
     pieces: ClassVar[int] = 1  # ``PIECE`` super-blocks, so many times, are encoded at once
 
@@ -43,8 +55,18 @@ class KQuant(Codec):
         for start in range(0, len(w), step := self.pieces * PIECE):
             self.encode_piece(w[start : start + step], out[start : start + step])
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
-        """The same for a few super-blocks."""
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is twice that of the super-block."""
+        return weighted(importance, w, f32(2) * mean_square_of(w))
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """As ``encode``, with finer attempts."""
+        for start in range(0, len(w), step := self.pieces * PIECE):
+            piece = slice(start, start + step)
+            self.encode_piece(w[piece], out[piece], weights[piece])
+
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """The same for a few super-blocks; weights: how much the error of each weight counts, if that is given."""
         raise NotImplementedError
 
 
@@ -131,6 +153,36 @@ def fit_scales_and_mins(
     found = search_scale_and_min(x, importance(x), top, steps(top, first, count), absolute)
     scales, d = unsigned_integers(found.scale.reshape(len(w), -1), scale_top)
     mins, dmin = unsigned_integers(found.min.reshape(len(w), -1), scale_top)
+    return _round(x, found, top, scales, d, mins, dmin)
+
+
+def fit_weighted_scales_and_mins(w: np.ndarray, weights: np.ndarray, *, size: int, top: int, scale_top: int) -> Fit:
+    """The same where ``weights`` says how much the error of each weight counts; it chooses the integers of scales, too.
+
+    w, weights: (blocks, 256) float32; the others as above. Source: ``quantize_row_q4_K_impl`` in ``ggml-quants.c``.
+    """
+    x, counts = sub_blocks(w, size), sub_blocks(weights, size)
+    found = search_scale_and_min(x, counts, top, finer_steps(top), absolute=False)
+    together = _by_block(sums(counts), w)
+    d, scales = search_positive_scale(_by_block(found.scale, w), together, scale_top)
+    dmin, mins = search_positive_scale(_by_block(found.min, w), together, scale_top)
+    return _round(x, found, top, scales.T.astype(np.uint8), d[:, None], mins.T.astype(np.uint8), dmin[:, None])
+
+
+def _by_block(numbers: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """A number for each sub-block: (sub-blocks of all,)   ->   (sub-blocks of one, blocks)."""
+    return np.ascontiguousarray(numbers.reshape(len(w), -1).T)
+
+
+def _round(
+    x: np.ndarray,
+    found: Search,
+    top: int,
+    scales: np.ndarray,
+    d: np.ndarray,
+    mins: np.ndarray,
+    dmin: np.ndarray,
+) -> Fit:
     step = (as_float16(d) * scales).reshape(-1)
     q = np.rint((x + (as_float16(dmin) * mins).reshape(-1)) / step)
     return Fit(integers_of_weights(q, found, step, 0, top), scales, mins, d, dmin)
@@ -144,7 +196,7 @@ def absolute_importance(x: np.ndarray) -> np.ndarray:
 
 def spread_importance(x: np.ndarray) -> np.ndarray:
     """A weight counts as much as its magnitude plus the root mean square of its sub-block: none counts little."""
-    spread: np.ndarray = np.sqrt(np.add.reduce(x * x, axis=0) / f32(len(x))) + np.abs(x)
+    spread: np.ndarray = np.sqrt(sums(x * x) / f32(len(x))) + np.abs(x)
     return spread
 
 
@@ -176,6 +228,21 @@ def fit_scales(
     step = (as_float16(d) * scales).reshape(-1)
     q = integers_of_weights(np.rint(x / step), found, step, bottom, -bottom - 1)
     return SignedFit(q, scales, d, np.abs(numbers).max(axis=1) < SMALLEST)
+
+
+def fit_weighted_scales(w: np.ndarray, weights: np.ndarray, *, size: int, bottom: int, scale_bottom: int) -> SignedFit:
+    """The same where ``weights`` says how much the error of each weight counts; it chooses the integers of scales, too.
+
+    w, weights: (blocks, 256) float32. Source: ``quantize_row_q3_K_impl`` in ``ggml-quants.c``.
+    """
+    x, counts = sub_blocks(w, size), sub_blocks(weights, size)
+    found = search_scale(x, -bottom, counts)
+    outer = search_scale(_by_block(found.scale, w), -scale_bottom, _by_block(sums(counts), w))
+    scales = integers(outer, len(w), scale_bottom, -scale_bottom - 1).T + f32(scale_bottom)
+    d = outer.scale[:, None]
+    step = (as_float16(d) * scales).reshape(-1)
+    q = integers_of_weights(np.rint(x / step), found, step, bottom, -bottom - 1)
+    return SignedFit(q, scales, d, d[:, 0] == 0)
 
 
 # ---- what all five encoders use --------------------------------------------------------------------------------------

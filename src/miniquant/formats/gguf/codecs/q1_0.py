@@ -9,7 +9,7 @@ import numpy as np
 
 from ..types import GGMLType
 from .codec import BlockField, Codec
-from .common import SCALE, f32, float16_at
+from .common import SCALE, f32, float16_at, sums
 
 
 class Q1_0(Codec):
@@ -26,7 +26,7 @@ class Q1_0(Codec):
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d is the mean magnitude."""
-        out.view("<f2")[:, 0] = np.add.reduce(np.ascontiguousarray(np.abs(w).T), axis=0) / f32(128)  # in ggml's order
+        out.view("<f2")[:, 0] = sums(np.ascontiguousarray(np.abs(w).T)) / f32(128)  # in ggml's order
         out[:, 2:] = np.packbits(w >= 0, axis=1, bitorder="little")
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:

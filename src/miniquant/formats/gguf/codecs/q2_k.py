@@ -6,6 +6,8 @@ import numpy as np
 
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
+from .common import mean_square as mean_square_of
+from .common import weighted
 from .kquant import (
     DMIN,
     QS,
@@ -14,6 +16,7 @@ from .kquant import (
     KQuant,
     absolute_importance,
     fit_scales_and_mins,
+    fit_weighted_scales_and_mins,
     float16_bytes,
     number,
     scale_weights,
@@ -32,18 +35,25 @@ class Q2_K(KQuant):
     fields = (SCALES._replace(n_bytes=16), QS._replace(n_bytes=64), D, DMIN)
     sub_block = 16
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is that of the super-block, once."""
+        return weighted(importance, w, mean_square_of(w))
+
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search, the error not squared."""
-        fit = fit_scales_and_mins(
-            w,
-            size=self.sub_block,
-            top=3,
-            scale_top=15,
-            importance=absolute_importance,
-            first=-0.5,
-            count=15,
-            absolute=True,
-        )
+        if weights is not None:
+            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=3, scale_top=15)
+        else:
+            fit = fit_scales_and_mins(
+                w,
+                size=self.sub_block,
+                top=3,
+                scale_top=15,
+                importance=absolute_importance,
+                first=-0.5,
+                count=15,
+                absolute=True,
+            )
         p = self.split(out)
         p["scales"][...] = fit.scales | fit.mins << 4
         p["qs"][...] = pack_runs(fit.q, 2, 32)

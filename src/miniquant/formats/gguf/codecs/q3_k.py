@@ -7,7 +7,7 @@ import numpy as np
 from ....quantization.packing import pack_runs, pack_scales, unpack_runs, unpack_scales
 from ..types import GGMLType
 from .codec import BlockField
-from .kquant import QS, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights
+from .kquant import QS, SCALES, D, KQuant, f32, fit_scales, fit_weighted_scales, float16_bytes, number, scale_weights
 from .search import search_scale_of_3_bits
 
 HMASK = BlockField("hmask", 32, "values", "the highest bit of the weights' integers")
@@ -26,14 +26,18 @@ class Q3_K(KQuant):
     sub_block = 16
     pieces = 8
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales by search."""
-        fit = fit_scales(w, size=self.sub_block, bottom=-4, scale_bottom=-32, search=search_scale_of_3_bits)
+        if weights is not None:
+            fit = fit_weighted_scales(w, weights, size=self.sub_block, bottom=-4, scale_bottom=-32)
+        else:
+            fit = fit_scales(w, size=self.sub_block, bottom=-4, scale_bottom=-32, search=search_scale_of_3_bits)
         p = self.split(out)
         p["hmask"][...] = pack_runs(fit.q >> 2, 1, 32)
         p["qs"][...] = pack_runs(fit.q & 3, 2, 32)
         p["scales"][...] = pack_scales((fit.scales + f32(32)).astype(np.uint8))
-        p["scales"][fit.d[:, 0] == 0] = 0
+        if weights is None:
+            p["scales"][fit.d[:, 0] == 0] = 0
         p["d"][...] = float16_bytes(fit.d)
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:

@@ -19,7 +19,9 @@ from .common import (
     round_to_levels,
     scale_at,
     unpack_nibbles,
+    weighted,
 )
+from .search import integers, search_scale
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -61,6 +63,7 @@ class Q4_0(Codec):
     fields = (SCALE, NIBBLES)
     head = GGMLType.Q8_0
     levels = (-8, 7)
+    weighs = True
     kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
@@ -69,6 +72,17 @@ class Q4_0(Codec):
         d = first_extreme(w, x) / f32(-8)
         out.view("<f2")[:, 0] = d
         out[:, 2:] = pack_columns(round_to_levels(x, d, f32(8.5), 15)).T
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is that of the whole row."""
+        return weighted(importance, w, mean_square)
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """The scale by search."""
+        found = search_scale(np.ascontiguousarray(w.T), 8, np.ascontiguousarray(weights.T))
+        out.view("<f2")[:, 0] = found.scale
+        q = integers(found, len(w), -8, 7)
+        out[:, 2:] = pack_columns(q).T
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × (q - 8)."""

@@ -8,7 +8,18 @@ from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
 from .codec import Kernels
 from .common import i32, scale_at
-from .kquant import DMIN, QS, SCALES, D, KQuantWithPackedMins, f32, fit_scales_and_mins, packed_at, spread_importance
+from .kquant import (
+    DMIN,
+    QS,
+    SCALES,
+    D,
+    KQuantWithPackedMins,
+    f32,
+    fit_scales_and_mins,
+    fit_weighted_scales_and_mins,
+    packed_at,
+    spread_importance,
+)
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -68,11 +79,14 @@ class Q4_K(KQuantWithPackedMins):
     sub_block = 32
     kernels = Kernels(_unpack, _dot, width=32)
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""
-        fit = fit_scales_and_mins(
-            w, size=self.sub_block, top=15, scale_top=63, importance=spread_importance, first=-1.0, count=20
-        )
+        if weights is not None:
+            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=15, scale_top=63)
+        else:
+            fit = fit_scales_and_mins(
+                w, size=self.sub_block, top=15, scale_top=63, importance=spread_importance, first=-1.0, count=20
+            )
         p = self.split(out)
         self.put_scales(fit, p)
         p["qs"][...] = pack_runs(fit.q, 4, 32)

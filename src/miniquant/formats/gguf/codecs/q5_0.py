@@ -25,7 +25,9 @@ from .common import (
     round_to_levels,
     scale_at,
     take_five_bits,
+    weighted,
 )
+from .search import integers, search_scale
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -65,6 +67,7 @@ class Q5_0(Codec):
     fields = (SCALE, FIFTH_BITS, NIBBLES)
     head = GGMLType.Q8_0
     levels = (-16, 15)
+    weighs = True
     kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
@@ -73,6 +76,17 @@ class Q5_0(Codec):
         d = first_extreme(w, x) / f32(-16)
         out.view("<f2")[:, 0] = d
         put_five_bits(round_to_levels(x, d, f32(16.5), 31), out[:, 2:])
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is that of the whole row."""
+        return weighted(importance, w, mean_square)
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """The scale by search."""
+        found = search_scale(np.ascontiguousarray(w.T), 16, np.ascontiguousarray(weights.T))
+        out.view("<f2")[:, 0] = found.scale
+        q = integers(found, len(w), -16, 15)
+        put_five_bits(q, out[:, 2:])
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × (q - 16)."""

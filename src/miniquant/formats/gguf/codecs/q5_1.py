@@ -24,7 +24,9 @@ from .common import (
     round_to_levels,
     scale_at,
     take_five_bits,
+    weighted,
 )
+from .search import finer_steps, integers, search_scale_and_min
 
 
 def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
@@ -66,6 +68,7 @@ class Q5_1(Codec):
     head = GGMLType.Q8_0
     levels = (0, 31)
     has_min = True
+    weighs = True
     kernels = Kernels(_unpack, _dot, width=16)
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
@@ -77,6 +80,18 @@ class Q5_1(Codec):
         out.view("<f2")[:, 0] = d
         out.view("<f2")[:, 1] = m
         put_five_bits(round_to_levels(x, d, f32(0.5), 31), out[:, 4:])
+
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The spread is that of the whole row."""
+        return weighted(importance, w, mean_square)
+
+    def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
+        """Scale and min by search."""
+        x, counts = np.ascontiguousarray(w.T), np.ascontiguousarray(weights.T)
+        found = search_scale_and_min(x, counts, 31, finer_steps(31), absolute=False)
+        out.view("<f2")[:, 0], out.view("<f2")[:, 1] = found.scale, -found.min
+        q = integers(found, len(w), 0, 31)
+        put_five_bits(q, out[:, 4:])
 
     def decode(self, raw: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """d × q + m."""

@@ -17,6 +17,7 @@ from .kquant import (
     KQuantWithPackedMins,
     f32,
     fit_scales_and_mins,
+    fit_weighted_scales_and_mins,
     packed_at,
     spread_importance,
 )
@@ -49,11 +50,14 @@ class Q5_K(KQuantWithPackedMins):
     sub_block = 32
     kernels = Kernels(_unpack)
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""
-        fit = fit_scales_and_mins(
-            w, size=self.sub_block, top=31, scale_top=63, importance=spread_importance, first=-0.5, count=15
-        )
+        if weights is not None:
+            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=31, scale_top=63)
+        else:
+            fit = fit_scales_and_mins(
+                w, size=self.sub_block, top=31, scale_top=63, importance=spread_importance, first=-0.5, count=15
+            )
         p = self.split(out)
         self.put_scales(fit, p)
         p["qh"][...] = pack_runs(fit.q >> 4, 1, 32)

@@ -8,8 +8,8 @@ from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
 from .codec import BlockField, Kernels
 from .common import i32, scale_at
-from .kquant import QH, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights
-from .search import search_scale
+from .kquant import QH, SCALES, D, KQuant, f32, fit_scales, float16_bytes, number, scale_weights, sub_blocks
+from .search import Search, search_scale
 
 QL = BlockField("ql", 128, "values", "the lower four bits of the weights' integers")
 
@@ -72,9 +72,18 @@ class Q6_K(KQuant):
     sub_block = 16
     kernels = Kernels(_unpack, _dot, width=16)
 
-    def encode_piece(self, w: np.ndarray, out: np.ndarray) -> None:
+    def error_weights(self, w: np.ndarray, importance: np.ndarray, mean_square: np.ndarray) -> np.ndarray:
+        """The importance of the column alone."""
+        return importance
+
+    def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales by search."""
-        fit = fit_scales(w, size=self.sub_block, bottom=-32, scale_bottom=-128, search=lambda x: search_scale(x, 32))
+        counts = None if weights is None else sub_blocks(weights, self.sub_block)
+
+        def search(x: np.ndarray) -> Search:
+            return search_scale(x, 32, counts)
+
+        fit = fit_scales(w, size=self.sub_block, bottom=-32, scale_bottom=-128, search=search)
         p = self.split(out)
         p["ql"][...] = pack_runs(fit.q & 15, 4, 64)
         p["qh"][...] = pack_runs(fit.q >> 4, 2, 32)

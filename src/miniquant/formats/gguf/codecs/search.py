@@ -5,7 +5,8 @@ smaller one wastes a step. For integers that are chosen already, the best scale 
 Everything runs on many sub-blocks at once: a column is a sub-block, so that every sum goes down a column in ggml's
 order, and its float32 rounding is ggml's.
 
-Source: ``make_qkx2_quants``, ``make_qx_quants`` and ``make_q3_quants`` in ggml's ``ggml-quants.c``.
+Source: ``make_qkx2_quants``, ``make_qkx3_quants``, ``make_qx_quants``, ``make_q3_quants`` and ``make_qp_quants`` in
+ggml's ``ggml-quants.c``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+
+from .common import sums
 
 SMALLEST = np.float32(1e-15)  # of the largest weight of a sub-block: below, all of them are taken for zeros
 f32 = np.float32
@@ -27,13 +30,24 @@ class Search(NamedTuple):
     q: Callable[[np.ndarray], np.ndarray]  # indices of k sub-blocks -> their integers (weights, k), before any cut
 
 
-def steps(top: int, first: float, count: int) -> np.ndarray:
-    """How many steps the range of a sub-block is cut into, in each attempt: tenths, from ``top + first``.
+def integers(found: Search, count: int, bottom: int, top: int) -> np.ndarray:
+    """The integers of all ``count`` sub-blocks, cut to ``bottom`` … ``top`` and counted from 0.   -> uint8."""
+    q: np.ndarray = np.fmax(np.fmin(found.q(np.arange(count)), f32(top)), f32(bottom)) - f32(bottom)
+    return q.astype(np.uint8)
+
+
+def finer_steps(top: int) -> np.ndarray:
+    """The attempts that ggml makes where it has an importance matrix: half as far apart as without."""
+    return steps(top, -0.9, 36, 0.05)
+
+
+def steps(top: int, first: float, count: int, by: float = 0.1) -> np.ndarray:
+    """How many steps the range of a sub-block is cut into, in each attempt: from ``top + first`` on, tenths apart.
 
     >>> [round(float(step), 1) for step in steps(15, -1.0, 20)[:3]]
     [14.0, 14.1, 14.2]
     """
-    return f32(first) + f32(0.1) * np.arange(count + 1, dtype=f32) + f32(top)
+    return f32(first) + f32(by) * np.arange(count + 1, dtype=f32) + f32(top)
 
 
 def search_scale_and_min(
@@ -44,10 +58,11 @@ def search_scale_and_min(
     x, importance: (weights, sub-blocks) float32, contiguous. The error is squared, or ``absolute``. The min is never
     above zero: a sub-block of positive weights counts from zero.
     """
-    low, high = np.minimum(x.min(axis=0), f32(0)), x.max(axis=0)
+    first: np.ndarray = np.take_along_axis(x, x.argmin(axis=0)[None], axis=0)[0]  # of two zeros, it keeps its sign
+    low, high = np.where(first > 0, f32(0), first), x.max(axis=0)
     q, t, weighted = np.empty_like(x), np.empty_like(x), np.empty_like(x)
-    total = np.add.reduce(importance, axis=0)
-    total_x = np.add.reduce(np.multiply(importance, x, out=t), axis=0)
+    total = sums(importance)
+    total_x = sums(np.multiply(importance, x, out=t))
 
     def round_to(inverse: np.ndarray) -> None:
         np.subtract(x, low, out=q)
@@ -64,7 +79,7 @@ def search_scale_and_min(
             np.abs(t, out=t)
         else:
             np.multiply(t, t, out=t)
-        total: np.ndarray = np.add.reduce(np.multiply(t, importance, out=t), axis=0)
+        total: np.ndarray = sums(np.multiply(t, importance, out=t))
         return total
 
     inverse = f32(top) / (high - low)
@@ -76,9 +91,9 @@ def search_scale_and_min(
         inverse = factor / (high - low)
         round_to(inverse)
         np.multiply(importance, q, out=weighted)
-        sum_q = np.add.reduce(weighted, axis=0)
-        sum_qq = np.add.reduce(np.multiply(weighted, q, out=t), axis=0)
-        sum_qx = np.add.reduce(np.multiply(weighted, x, out=t), axis=0)
+        sum_q = sums(weighted)
+        sum_qq = sums(np.multiply(weighted, q, out=t))
+        sum_qx = sums(np.multiply(weighted, x, out=t))
         determinant = total * sum_qq - sum_q * sum_q
         fitted = (total * sum_qx - total_x * sum_q) / determinant
         offset = (sum_qq * total_x - sum_q * sum_qx) / determinant
@@ -98,32 +113,32 @@ def search_scale_and_min(
     return Search(np.where(flat, f32(0), scale), -low, integers)
 
 
-def search_scale(x: np.ndarray, top: int) -> Search:
-    """A scale for integers of ``-top`` to ``top - 1``; the error of a weight counts as much as its square.
+def search_scale(x: np.ndarray, top: int, importance: np.ndarray | None = None) -> Search:
+    """A scale for integers of ``-top`` to ``top - 1``; without ``importance`` a weight counts as much as its square.
 
-    x: (weights, sub-blocks) float32, contiguous. The scale's sign lets the largest weight be ``-top``.
+    x, importance: (weights, sub-blocks) float32, contiguous. The scale's sign lets the largest weight be ``-top``.
     """
     extreme = largest(x)
     zero = np.abs(extreme) < SMALLEST
-    square = x * x
-    cube, q, t = square * x, np.empty_like(x), np.empty_like(x)
+    counts = x * x if importance is None else importance
+    product, q, t = counts * x, np.empty_like(x), np.empty_like(x)
 
-    def sums(inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def products(inverse: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         np.multiply(x, inverse, out=q)
         np.rint(q, out=q)
         np.maximum(q, f32(-top), out=q)
         np.minimum(q, f32(top - 1), out=q)
-        sum_qx = np.add.reduce(np.multiply(cube, q, out=t), axis=0)
-        np.multiply(square, q, out=t)
-        return sum_qx, np.add.reduce(np.multiply(t, q, out=t), axis=0)
+        sum_qx = sums(np.multiply(product, q, out=t))
+        np.multiply(counts, q, out=t)
+        return sum_qx, sums(np.multiply(t, q, out=t))
 
     best_inverse = f32(-top) / extreme
-    sum_qx, sum_qq = sums(best_inverse)
+    sum_qx, sum_qq = products(best_inverse)
     scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
     best = scale * sum_qx
     for i in [*range(-9, 0), *range(1, 10)]:
         inverse = -(f32(top) + f32(0.1) * f32(i)) / extreme
-        sum_qx, sum_qq = sums(inverse)
+        sum_qx, sum_qq = products(inverse)
         better = (sum_qq > 0) & (sum_qx * sum_qx > best * sum_qq)
         scale = np.where(better, sum_qx / sum_qq, scale)
         best = np.where(better, scale * sum_qx, best)
@@ -142,32 +157,66 @@ def search_scale_of_3_bits(x: np.ndarray) -> Search:
     """
     extreme = largest(x)
     zero = np.abs(extreme) < SMALLEST
-    square = x * x
-    cube = square * x
     q = np.fmax(np.fmin(np.rint(x * (f32(-4) / extreme)), f32(3)), f32(-4))
-    sum_qx = np.add.reduce(cube * q, axis=0)
-    sum_qq = np.add.reduce(square * q * q, axis=0)
+    scale = _improve(x, x * x, q, -4, 3)
+
+    def integers(chosen: np.ndarray) -> np.ndarray:
+        return np.where(zero[chosen], f32(-4), q[:, chosen])
+
+    return Search(np.where(zero, f32(0), scale), np.zeros_like(scale), integers)
+
+
+def search_positive_scale(x: np.ndarray, importance: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+    """A scale for integers of 0 to ``top``, for numbers of which none is below zero, and the integers.
+
+    x, importance: (numbers, columns) float32   ->   (columns,) float32, (numbers, columns) float32
+    """
+    high = np.maximum(x.max(axis=0), f32(0))
+    zero = high < SMALLEST
+    inverse = f32(top) / high
+
+    def error(inverse: np.ndarray) -> np.ndarray:
+        difference = x - f32(1) / inverse * np.minimum(np.rint(inverse * x), f32(top))
+        total: np.ndarray = sums(importance * difference * difference)
+        return total
+
+    best = error(inverse)
+    for i in [*range(-4, 0), *range(1, 5)]:
+        tried = (f32(0.1) * f32(i) + f32(top)) / high
+        found = error(tried)
+        better = found < best
+        best, inverse = np.where(better, found, best), np.where(better, tried, inverse)
+    q = np.minimum(np.rint(inverse * x), f32(top))
+    scale = _improve(x, importance, q, -np.inf, top)
+    return np.where(zero, f32(0), scale), np.where(zero, f32(0), q)
+
+
+def _improve(x: np.ndarray, importance: np.ndarray, q: np.ndarray, bottom: float, top: float) -> np.ndarray:
+    """Five times over, every weight may move to the integer that now fits best; the scale that fits all of them.
+
+    x, importance, q: (weights, sub-blocks) float32, q is changed in place   ->   (sub-blocks,) float32
+    """
+    product = importance * x
+    sum_qx = sums(product * q)
+    sum_qq = sums(importance * q * q)
     for _ in range(5):
         before = q.copy()
         for i in range(len(x)):
-            others_qx = sum_qx - cube[i] * q[i]
-            others_qq = sum_qq - square[i] * q[i] * q[i]
-            new = np.maximum(np.minimum(np.rint(x[i] * others_qq / others_qx), f32(3)), f32(-4))
-            new_qx = others_qx + cube[i] * new
-            new_qq = others_qq + square[i] * new * new
+            others_qx = sum_qx - product[i] * q[i]
+            others_qq = sum_qq - importance[i] * q[i] * q[i]
+            new = np.maximum(np.minimum(np.rint(x[i] * others_qq / others_qx), f32(top)), f32(bottom))
+            new_qx = others_qx + product[i] * new
+            new_qq = others_qq + importance[i] * new * new
             better = (others_qx > 0) & (new != q[i]) & (new_qq > 0)
+            if bottom == -np.inf:
+                better &= others_qq > 0
             better &= new_qx * new_qx * sum_qq > sum_qx * sum_qx * new_qq
             np.copyto(q[i], new, where=better)
             np.copyto(sum_qx, new_qx, where=better)
             np.copyto(sum_qq, new_qq, where=better)
         if np.array_equal(q, before):
             break
-    scale = np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
-
-    def integers(chosen: np.ndarray) -> np.ndarray:
-        return np.where(zero[chosen], f32(-4), q[:, chosen])
-
-    return Search(np.where(zero, f32(0), scale), np.zeros_like(scale), integers)
+    return np.where(sum_qq == 0, f32(0), sum_qx / sum_qq)  # NaN, if a weight was
 
 
 def largest(x: np.ndarray) -> np.ndarray:

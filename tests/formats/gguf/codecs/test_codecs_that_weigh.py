@@ -1,0 +1,128 @@
+"""Encoding with an importance of each column, as an importance matrix has it: byte for byte as ggml does."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import pytest
+from test_codecs_that_search import EDGES, ORDINARY, blocks, gaussian, student_t
+
+from miniquant.core.errors import QuantizationError
+from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.formats.gguf import decode, encode
+from miniquant.formats.gguf.codecs import CODECS, kquant, rows
+
+KINDS = [kind for kind, codec in CODECS.items() if codec.weighs]
+SAME_COMPILER = platform.machine() in ("x86_64", "AMD64")
+f32 = np.float32
+every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
+
+
+@pytest.fixture(scope="module")
+def ggml():
+    with LlamaCpp(None) as llama:
+        yield llama
+
+
+IMPORTANCE = {
+    "all equal": lambda rng: np.ones(512),
+    "a few large": lambda rng: 10 * rng.gamma(0.5, size=512),
+    "far apart": lambda rng: np.exp2(rng.integers(-20, 20, 512)),
+    "some zero": lambda rng: np.where(rng.random(512) < 0.3, 0.0, 1.0),
+    "all zero": lambda rng: np.zeros(512),
+}
+
+
+def importance(name):
+    return IMPORTANCE[name](np.random.default_rng(9)).astype(f32)
+
+
+def two_blocks(family):
+    """Rows of 512 weights."""
+    w = blocks(family)
+    return w[: len(w) // 2 * 2].reshape(-1, 512)
+
+
+def error(w, raw, kind, counts):
+    return float((np.square(decode(raw, kind) - w, dtype=np.float64) * counts).sum())
+
+
+def test_these_are_the_types():
+    assert [kind.name for kind in KINDS] == [
+        *("Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS")
+    ]
+
+
+@every_type
+@pytest.mark.parametrize("family", [*ORDINARY, *EDGES], ids=lambda family: family.__name__)
+def test_the_weighted_error_is_ggml_s_and_on_x86_the_bytes_are(kind, family, ggml):
+    w = two_blocks(family)
+    for name in IMPORTANCE:
+        counts = importance(name)
+        ours, theirs = encode(w, kind, counts), ggml.quantize(w, kind, counts)
+        assert error(w, ours, kind, counts) <= 1.04 * error(w, theirs, kind, counts)
+        if SAME_COMPILER:
+            assert np.array_equal(ours, theirs), name
+
+
+@every_type
+def test_the_columns_that_count_more_have_less_error(kind):
+    w, counts = two_blocks(gaussian), np.where(np.arange(512) % 4, 1, 100).astype(f32)
+    plain, weighed = (np.square(decode(encode(w, kind, given), kind) - w)[:, ::4].mean() for given in (None, counts))
+    assert weighed < 0.97 * plain
+
+
+@pytest.mark.parametrize("kind", [k for k, codec in CODECS.items() if codec.encodes and not codec.weighs])
+def test_other_types_leave_it_out_of_account_as_ggml_does(kind, ggml):
+    w = two_blocks(gaussian)
+    ours = encode(w, kind, importance("a few large"))
+    assert np.array_equal(ours, encode(w, kind))
+    if kind.quantized:
+        assert np.array_equal(ours, ggml.quantize(w, kind, importance("a few large")))
+
+
+@every_type
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_bytes_do_not_depend_on_pieces_chunks_or_threads(kind, threads, monkeypatch):
+    w, counts = two_blocks(student_t)[:37], importance("a few large")
+    raw = encode(w, kind, counts)
+    monkeypatch.setattr(kquant, "PIECE", 3)
+    monkeypatch.setattr(rows, "CHUNK", 3 * 512)
+    monkeypatch.setattr(rows, "THREADS", threads)
+    monkeypatch.setattr(rows, "PARALLEL_MIN", 0)
+    assert np.array_equal(encode(w, kind, counts), raw)
+    monkeypatch.setattr(rows, "CHUNK", 100)  # less than a row
+    assert np.array_equal(encode(w, kind, counts), raw)
+
+
+@every_type
+@pytest.mark.parametrize("family", [gaussian, student_t], ids=lambda family: family.__name__)
+def test_a_row_and_a_block_alone_are_summed_as_ggml_sums_them(kind, family, ggml):
+    """numpy adds up a lone column in another order than one of several."""
+    for row in blocks(family)[:40]:
+        for n in (256, kind.block):
+            w, counts = row[None, :n], importance("a few large")[:n]
+            if SAME_COMPILER:
+                assert np.array_equal(encode(w, kind, counts), ggml.quantize(w, kind, counts))
+                assert np.array_equal(encode(w, kind), ggml.quantize(w, kind))
+
+
+@every_type
+def test_any_shape_keeps_its_rows(kind):
+    w, counts = two_blocks(gaussian)[:24], importance("a few large")
+    raw = encode(w, kind, counts)
+    assert np.array_equal(encode(w.reshape(2, 3, 4, 512), kind, counts), raw.reshape(2, 3, 4, -1))
+    assert np.array_equal(encode(w[5], kind, counts), raw[5])
+    assert encode(w[:0], kind, counts).shape == (0, raw.shape[1])
+
+
+@every_type
+def test_an_importance_that_does_not_fit_is_refused(kind):
+    w = np.ones((3, 512), f32)
+    for wrong in (np.ones(256), np.ones((3, 512)), np.float32(1)):
+        with pytest.raises(QuantizationError, match="rows of 512 weights need an importance of each column"):
+            encode(w, kind, wrong)
+    for value, said in ((-1, "-1"), (np.nan, "nan"), (np.inf, "inf")):
+        with pytest.raises(QuantizationError, match=f"an importance is a finite number from 0 on, found {said}"):
+            encode(w, kind, np.where(np.arange(512) == 7, value, 1))
