@@ -484,3 +484,44 @@ def test_results_of_wrong_shapes_without_a_pattern_are_told_with_their_shapes():
     spec = made(lambda n: np.arange(float(n)), [(n,) for n in (2, 3, 7, 9)])
     wrong = {2: (3, 1), 3: (8, 2), 7: (2,), 9: (1, 1, 1)}
     assert "the shape differs" in seen(spec, lambda n: np.full(wrong[n], 0.3))
+
+
+def test_what_is_said_of_every_input_leaves_out_inputs_that_raise():
+    def from_twos_complement(bits, n_bits):
+        if bits == 1 << (n_bits - 1):
+            raise ValueError(bits)
+        return bits
+
+    report = repr(evaluate(find("from_twos_complement"), from_twos_complement, search=False))
+    assert "for every input tried," not in report and "for every input tried." not in report
+
+
+def test_a_factor_of_two_is_no_missing_divisor():
+    def second_weight(h, first):
+        second = -2 * h[0, 1] * first / h[1, 1]
+        return float(second), float(h[0, 0] * first**2 + h[0, 1] * first * second + h[1, 1] * second**2)
+
+    assert "n - 1" not in repr(evaluate(find("second_weight"), second_weight, search=False))
+
+
+def test_the_type_is_called_right_only_where_it_is():
+    def rmse(predicted, actual):
+        return int(np.median((predicted - actual) ** 2) ** 0.5)
+
+    assert "type is right" not in repr(evaluate(find("rmse"), rmse, search=False)).lower()
+
+
+def test_values_that_are_all_zero_are_not_taken_for_a_count_of_what_is_not_there():
+    def tensor_offsets(shapes, dtypes):
+        return dict.fromkeys(shapes, 0)
+
+    assert "single numbers" not in repr(evaluate(find("tensor_offsets"), tensor_offsets, search=False))
+
+
+def test_right_values_of_several_dtypes_are_called_right():
+    def group_reshape(w, group_size):
+        if w.shape[1] % group_size:
+            raise ValueError(w.shape)
+        return w.astype(np.float64).reshape(len(w), -1, group_size)
+
+    assert "not the right ones" not in repr(evaluate(find("group_reshape"), group_reshape, search=False))

@@ -55,6 +55,12 @@ class Facts:
         return tuple(call for call in self.calls if call.problem)
 
     @functools.cached_property
+    def tried(self) -> str:
+        """The inputs of which a sentence on all results speaks: those that must give a result, and do."""
+        raised = any(call.expected.error is None and call.outcome.error for call in self.calls)
+        return "for every input tried that gives a result" if raised else "for every input tried"
+
+    @functools.cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the parameters."""
         return tuple(inspect.signature(self.spec.reference).parameters)

@@ -78,7 +78,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     told = told or "tried" in seen.text
     if len(calls) < len(wrong):
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
-        part = where(facts, calls, among) if len(calls) > 1 else ""
+        part = where(facts, calls, among) if len(calls) > 1 and not told else ""
         if part:
             return _ended(seen, f"{text}: {tried}, on {_all_those(part)}")
         if not whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..compare import equal
@@ -11,14 +12,13 @@ from .seen import Seen
 
 FEWEST = 5  # calls; with fewer, places may agree by chance
 LONGEST = 16  # bytes or bits
-TRIED = ", for every input tried"
 MOST_BYTES, MOST_BITS = 4, 2  # so many parts a sentence has at most
 
 
 def of_map(facts: Facts) -> list[Seen]:
     """Where each byte, or bit, of the wrong results comes from; it holds on all good inputs."""
     found = _of_all(facts)
-    return [found] if found else []
+    return [replace(found, text=f"{found.text}, {facts.tried}")] if found else []
 
 
 def _of_all(facts: Facts) -> Seen | None:
@@ -50,8 +50,8 @@ def _of_parts(pairs: Sequence[tuple[Any, Any]]) -> Seen | None:
         found = _of_integers(inner, f"in {name}, ")
         if found is None:
             return None
-        texts.append(found.text.removesuffix(TRIED))
-    return Seen("parts of numbers", "; ".join(texts) + TRIED, "", 13) if texts else None
+        texts.append(found.text)
+    return Seen("parts of numbers", "; ".join(texts), "", 13) if texts else None
 
 
 def _of_integers(pairs: Sequence[tuple[int, int]], begin: str) -> Seen | None:
@@ -97,7 +97,7 @@ def _seen(pairs: Sequence[tuple[Any, Any]], unit: str, begin: str) -> Seen | Non
     if len(parts) > (MOST_BITS if unit == "bit" else MOST_BYTES):
         return None
     listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
-    text = f"{begin}{listed}{which}{TRIED}"
+    text = f"{begin}{listed}{which}"
     kinds = [f"{unit}s that never change"] * bool(fixed) + [f"{unit}s in other places"] * bool(moved)
     return Seen(" and ".join(kinds), text, "", 13)
 

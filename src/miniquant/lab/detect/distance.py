@@ -10,6 +10,7 @@ import numpy as np
 
 from ..compare import difference, equal, short
 from ..verdict import Call, Facts, size_of
+from .fields import kind_of
 from .numbers import array_of, settled
 from .seen import Seen, number
 
@@ -19,6 +20,10 @@ FEWEST = 3  # numbers of which a property is said
 PARTS = 6  # of a result that are named
 EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
 LONGEST = 150  # characters of two types
+
+
+class Kind(str):
+    """The name of a kind of field."""
 
 
 def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
@@ -33,17 +38,21 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     )
     if kinds:
         ((got, expected, word), n), *_ = kinds.most_common()
-        text = f"the results are not the right ones; on {n} of them the {word} differs"
+        same = [_same_values(call) for call in calls]
+        right = "the values are right, and" if all(same) else "the results are not the right ones;"
+        text = f"{right} on {n} of {len(calls)} the {word} differs"
         more = f": {got} in place of {expected}" if len(got) + len(expected) < LONGEST else ""
         return Seen("wrong results", text + more, rank=99)
     pairs = [_pair(call, facts.spec.tolerance) for call in calls]
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
-        which = _parts_off(facts, calls) or _examples(calls)
-        return Seen("wrong results", f"the type of the results is right, and what is in them is not{which}", rank=99)
+        which = _finding_off(calls) or _parts_off(facts, calls) or _examples(calls)
+        return Seen(
+            "wrong results", f"{_type_right(calls, 'of the results ')}what is in them is not right{which}", rank=99
+        )
     far = number(max(map(_farthest, calls, known)))
     if all(e.size == 1 for e, _ in known):
-        text = f"the type is right, and the numbers are off by up to {far}{_traits(known)}{_examples(calls)}"
+        text = f"{_type_right(calls)}the numbers are off by up to {far}{_traits(known)}{_examples(calls)}"
         return Seen("wrong numbers", text, rank=98)
     n, of = max((int((e != g).sum()), e.size) for e, g in known)
     if all((e != g).all() for e, g in known):
@@ -53,11 +62,37 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     return Seen("wrong values", text + _traits(known), rank=98)
 
 
+def _same_values(call: Call) -> bool:
+    """Whether both results hold the same numbers, of whatever type."""
+    e, g = array_of(call.expected.result), array_of(call.outcome.result)
+    return e is not None and g is not None and np.array_equal(e, g)
+
+
+def _type_right(calls: Sequence[Call], of: str = "") -> str:
+    """``the type is right, and ``, if it is so in all results."""
+    same = all(type(call.expected.result) is type(call.outcome.result) for call in calls)
+    return f"the type {of}is right, and " if same else ""
+
+
+def _finding_off(calls: Sequence[Call]) -> str:
+    """The first text that is wrong in the dict of the smallest case: what a check found, and what it wants."""
+    call = min(calls, key=lambda call: (size_of(call.case), call.number))
+    e, g = call.expected.result, call.outcome.result
+    if not isinstance(e, dict) or not isinstance(g, dict) or e.keys() != g.keys():
+        return ""
+    texts = [(key, e[key], g[key]) for key in e if isinstance(e[key], str) and isinstance(g[key], str)]
+    return next((f": {key}: {found} in place of {wanted}" for key, wanted, found in texts if wanted != found), "")
+
+
 def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
-    """Which keys of a dict or items of a tuple are wrong in at least one of the results."""
+    """Which keys of a dict, items of a tuple or fields of bytes are wrong in at least one of the results."""
     wrong: Counter[Any] = Counter()
     for call in calls:
         e, g = call.expected.result, call.outcome.result
+        if isinstance(e, bytes) and isinstance(g, bytes) and len(e) == len(g) and facts.spec.fields:
+            fields = facts.spec.fields(*call.case) or []
+            wrong.update({Kind(kind_of(name)) for name, a, b in fields if e[a:b] != g[a:b]})
+            continue
         if isinstance(e, dict) and isinstance(g, dict) and e.keys() == g.keys():
             keys = list(e)
         elif isinstance(e, tuple) and isinstance(g, tuple) and len(e) == len(g):
@@ -67,7 +102,7 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
         wrong.update(key for key in keys if not equal(e[key], g[key], facts.spec.tolerance))
     if not 0 < len(wrong) <= PARTS:
         return ""
-    names = [f"item {key}" if isinstance(key, int) else short(key) for key in wrong]
+    names = [f"item {key}" if isinstance(key, int) else key if isinstance(key, Kind) else short(key) for key in wrong]
     said = [f"{name} is wrong on {n}" for name, n in zip(names, wrong.values())]
     return f": of {len(calls)} results, {', '.join(said)}"
 

@@ -38,7 +38,7 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
             if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
-                text = f"{text}, for every input tried"
+                text = f"{text}, {facts.tried}"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
 
@@ -89,6 +89,8 @@ def _written(form: str) -> Test:
     def test(x: np.ndarray) -> bool:
         flat = x.reshape(-1)
         kind = flat.dtype.type if flat.dtype.kind == "f" else float  # an integer of 64 bits may not hold the float
+        if flat.dtype.name == "float16":
+            return False  # its values are shown with so few digits that all of them have few
         return x.size < 2000 and all(kind(float(format(float(value), form))) == value for value in flat)
 
     return test
@@ -116,7 +118,7 @@ def _of_sums(facts: Facts, every: Sequence[Call]) -> Seen | None:
         for name in names:
             others = [g for g, table in zip(results, tables) if g]
             if len(set(others)) > 2 and all(g in (0, table[name]) for g, table in zip(results, tables)):
-                text = f"every result is 0 or {name}, for every input tried"
+                text = f"every result is 0 or {name}, {facts.tried}"
                 return Seen("one of two results", text, "Compare it with the docstring.", 23)
         if found := _multiples([list(table.values()) for table in tables], results):
             terms = [
@@ -124,7 +126,7 @@ def _of_sums(facts: Facts, every: Sequence[Call]) -> Seen | None:
                 for c, name in zip(found, names)
                 if c
             ]
-            text = f"the result is {' plus '.join(terms)}, for every input tried"
+            text = f"the result is {' plus '.join(terms)}, {facts.tried}"
             return Seen("a sum of multiples", text, "Compare it with the docstring.", 20.9)
     return None
 

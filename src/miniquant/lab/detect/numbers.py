@@ -199,13 +199,12 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                         19,
                         weak=True,
                     )
-                if size > 1 and abs(times - size / (size - 1)) < 1e-5:
+                if size > 2 and abs(times - size / (size - 1)) < 1e-5:
                     yield Seen(
                         "one fewer in the divisor",
                         f"every value is too {word} by the factor n / (n - 1), where n is {name}",
                         "Divide by n.",
                         16,
-                        weak=size == 2,
                     )
     offsets = g - e
     offset = float(offsets.flat[0])

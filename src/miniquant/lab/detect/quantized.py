@@ -211,5 +211,7 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
     if (np.abs(quotient[differs] % 1 - 0.5) < 1e-6).all():
         yield Seen("halves", "only values of which the quotient ends in .5 are wrong", "Round halves to even.", 15)
     if (np.abs(quotient[differs]) > limit).all():
-        text = f"only values of which the quotient is beyond {limit} are wrong"
+        where = f"above {limit}" if (quotient[differs] > 0).all() else f"beyond ±{limit}"
+        where = f"below -{limit}" if (quotient[differs] < 0).all() else where
+        text = f"only values of which the quotient is {where} are wrong"
         yield Seen("beyond the range", text, f"Clip to -{limit}…{limit}.", 15.5)

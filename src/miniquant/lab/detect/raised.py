@@ -60,8 +60,16 @@ def _frame(function: Function, error: BaseException | None) -> types.FrameType |
         return None
     frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
     own = [frame for frame in frames if frame.f_code.co_filename == code.co_filename]
-    inside = [frame for frame in own if frame.f_code is code or frame.f_code in code.co_consts]
+    inside = [frame for frame in own if frame.f_code in _codes(code)]
     return inside[-1] if inside else None
+
+
+def _codes(code: types.CodeType) -> list[types.CodeType]:
+    """A function's code, and that of all functions and classes inside it."""
+    return [
+        code,
+        *(deeper for inner in code.co_consts if isinstance(inner, types.CodeType) for deeper in _codes(inner)),
+    ]
 
 
 def _place(function: Function, error: BaseException | None) -> tuple[int, str] | None:

@@ -204,7 +204,7 @@ def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     for index, name in enumerate(facts.names[: len(calls[0].case)]):
         every = [(c.case[index], c.outcome.result) for c in facts.calls if c.comparable]  # the right ones, too
         if all(type(a) is type(b) and equal(a, b) for a, b in every):
-            text = f"the result is the argument `{name}`, unchanged, for every input tried"
+            text = f"the result is the argument `{name}`, unchanged, {facts.tried}"
             return Seen("argument returned", text, "Return what you computed.", plain=True)
     return None
 
@@ -217,7 +217,7 @@ def _constant(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     if all(equal(every[0].expected.result, call.expected.result) for call in every):
         return None
     shown = short(every[0].outcome.result, 60)
-    return Seen("always the same", f"the result is {shown} for every input tried", "Use the arguments.", plain=True)
+    return Seen("always the same", f"the result is {shown} {facts.tried}", "Use the arguments.", plain=True)
 
 
 def of_pair(facts: Facts, call: Call, expected: Any, got: Any, depth: int = 0, key: Any = None) -> Iterator[Seen]:

@@ -237,6 +237,8 @@ def _share(expected: object, got: object, tolerance: float) -> float:
     if isinstance(expected, tuple | list | bytes) and isinstance(got, tuple | list | bytes) and expected:
         if len(expected) != len(got):
             return 0.0
+        if isinstance(expected, bytes) and isinstance(got, bytes):
+            return 0.99 * float(np.mean(np.frombuffer(expected, np.uint8) == np.frombuffer(got, np.uint8)))
         return 0.99 * sum(equal(a, b, tolerance) for a, b in zip(expected, got)) / len(expected)
     return 0.0
 

@@ -82,7 +82,7 @@ def traits(operations):
     small = set(names) <= set(SMALL)
     return {
         **{f"the pickle has {name}": True for name in names if name not in ("STOP", *SMALL)},
-        "a list, a dict or a pair lies inside another one": small and sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n in names) > 1,
+        "the pickle makes more than one list, dict or pair": small and sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n in names) > 1,
         "a list gets more than one item": small and names.count("EMPTY_LIST") == 1 < names.count("APPEND"),
         "one dict gets two pairs": small and names.count("EMPTY_DICT") == 1 and names.count("SETITEM") > 1,
         "more than one item is on the stack at STOP": small and depth[len(names) - 1] > 1,

@@ -52,8 +52,8 @@ EXERCISE = Exercise(
     ),
     why="a product of 11 bits and 4 bits takes up to 15, float16 keeps 11, and the rest is where zero went.",
     mistakes=(
-        Mistake("the minimum not rounded", edit(".astype(np.float16).astype(np.float32)", ""),
-            cause="Without rounding to float16, or with both products rounded, everything cancels, and that is not what is in the file.",
+        Mistake("everything cancels", edit(".astype(np.float16).astype(np.float32)", ""),
+            cause="The result is 0 everywhere. That is so without rounding to float16, or with both products rounded; in the file, only the minimum is rounded.",
             cure="Round the minimum, and only the minimum, to float16.", see="exactly 0 everywhere"),
         Mistake("the minimum unsigned", edit("(-scale * zero_point)", "(scale * zero_point)"),
             cause="The minimum was taken as +scale × zero_point, so it adds up where it should cancel.",
