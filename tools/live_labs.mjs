@@ -18,6 +18,7 @@ for (const lab of chosen) {
     python.FS.writeFile(`${assets}/${file}`, fs.readFileSync(path.join(live, "assets", file)));
   }
   python.FS.mkdirTree("/lab");
+  for (const name of labs) python.FS.writeFile(`/lab/${name}.ipynb`, fs.readFileSync(path.join(live, "labs", `${name}.ipynb`)));
   python.runPython("import os; os.chdir('/lab')");
   const load = async (list) => {
     const [own, others] = [[], []];
