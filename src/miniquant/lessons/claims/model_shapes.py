@@ -82,11 +82,11 @@ def judged(function, case):
 
 
 def _said(name, count, bad):
-    """How often a kind was drawn: no number where it is often enough."""
+    """Whether a kind was drawn often enough; without its count, which depends on the modules that are imported."""
     wanted = 1 if name == EMPTY else OFTEN
     if bad:
         return "not counted, since not every draw is valid"
-    return f"in at least {wanted} of {DRAWS} draws" if count >= wanted else f"in {count} of {DRAWS} draws"
+    return f"in {'at least' if count >= wanted else 'fewer than'} {wanted} of {DRAWS} draws"
 
 
 @st.composite
