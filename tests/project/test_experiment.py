@@ -2,13 +2,14 @@
 
 import contextlib
 import copy
+import doctest
 import hashlib
 import importlib
 import io
 import json
-import os
 import platform
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -24,16 +25,25 @@ FOLDER = ROOT / "experiments" / "26-gguf-export"
 MACHINE = ("versions", "hardware")  # the parts of the manifest that differ between machines
 
 
-def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, FOLDER / script, *map(str, arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, timeout=240)
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Run a script as ``python SCRIPT …`` does, in this process: its exit code, standard output and standard error."""
+
+    def as_main(script: str, *arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", [str(FOLDER / script), *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            runpy.run_path(str(FOLDER / script), run_name="__main__")
+        return end.value.code or 0, *capsys.readouterr()
+
+    return as_main
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
+    """Written by a process of its own, which has nothing but the script's folder."""
     out = tmp_path_factory.mktemp("exported")
-    done = run("export.py", "--out", out)
+    command = [sys.executable, FOLDER / "export.py", "--out", out]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=240)
     assert done.returncode == 0, done.stderr
     return out
 
@@ -93,19 +103,19 @@ def test_two_exports_are_equal_to_the_byte(exported, scripts, tmp_path):
         assert (tmp_path / name).read_bytes() == (exported / name).read_bytes(), name
 
 
-def test_an_unknown_preset_is_refused_and_nothing_is_written(tmp_path):
-    done = run("export.py", "--preset", "int5", "--out", tmp_path)
-    assert done.returncode == 2 and "int4-small-embeddings" in done.stderr
+def test_an_unknown_preset_is_refused_and_nothing_is_written(run, tmp_path):
+    code, _, said = run("export.py", "--preset", "int5", "--out", tmp_path)
+    assert code == 2 and "int4-small-embeddings" in said
     assert list(tmp_path.iterdir()) == []
 
 
-def test_load_rebuilds_the_model_from_the_file_alone(exported, tmp_path):
+def test_load_rebuilds_the_model_from_the_file_alone(run, exported, tmp_path):
     moved = tmp_path / "alone.gguf-lite"  # no manifest beside it
     moved.write_bytes((exported / "minigpt.gguf-lite").read_bytes())
-    done = run("load.py", moved)
-    assert done.returncode == 0, done.stderr
-    assert "config.d_model = 256" in done.stdout and "Q4_PER_GROUP_64: 16 of 52 tensors" in done.stdout
-    assert len(done.stdout.split(" |")[1]) > 20  # it continues the sentence
+    code, said, trouble = run("load.py", moved)
+    assert code == 0, trouble
+    assert "config.d_model = 256" in said and "Q4_PER_GROUP_64: 16 of 52 tensors" in said
+    assert len(said.split(" |")[1]) > 20  # it continues the sentence
 
 
 def test_load_says_what_is_wrong_with_a_file(scripts, tmp_path, capsys):
@@ -117,10 +127,10 @@ def test_load_says_what_is_wrong_with_a_file(scripts, tmp_path, capsys):
     assert "run export.py first" in capsys.readouterr().out
 
 
-def test_verify_finds_the_exported_file_exact(exported):
-    done = run("verify.py", exported / "minigpt.gguf-lite")
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "Every limit holds." in done.stdout
+def test_verify_finds_the_exported_file_exact(run, exported):
+    code, said, trouble = run("verify.py", exported / "minigpt.gguf-lite")
+    assert code == 0, said + trouble
+    assert "Every limit holds." in said
 
 
 def test_verify_exits_with_1_if_one_weight_of_a_file_is_off_by_one_step(scripts, exported, tmp_path, capsys):
@@ -207,8 +217,7 @@ def test_the_staircase_accounts_for_every_byte_of_the_file(scripts, found):
 def test_the_walk_through_bit_packing_runs():
     walk = ROOT / "solutions" / "03-gguf-export-ref.md"
     assert walk.read_text("utf-8").count(">>> ") > 40
-    done = subprocess.run([sys.executable, "-m", "doctest", walk], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout
+    assert doctest.testfile(str(walk), module_relative=False).failed == 0
 
 
 def test_the_hand_made_file_of_the_walk_is_what_struct_spells(tmp_path):
