@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the same sums on every machine
@@ -19,6 +20,12 @@ settings.register_profile(
 )
 settings.register_profile("quick", parent=settings.get_profile("miniquant"), max_examples=20)  # make quick
 settings.load_profile("miniquant")
+
+
+def pytest_collection_finish():
+    """What is imported and collected stays until the end: Python need not search it for garbage again and again."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
 
 
 @pytest.fixture(autouse=True, scope="session")
