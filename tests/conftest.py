@@ -97,6 +97,16 @@ def faults_of_the_search_are_seen():
     guard.ON = False
 
 
+@pytest.fixture(autouse=True, scope="session")
+def llamacpp_starts_at_once():
+    """Its processes are copies of one that is prepared: hundreds of them are started."""
+    from prepared_llamacpp import prepared
+
+    from miniquant.evaluate import llamacpp
+
+    llamacpp.subprocess = prepared()
+
+
 @pytest.fixture
 def no_leftovers(tmp_path):
     """After the test, ``tmp_path`` holds no temporary file."""
