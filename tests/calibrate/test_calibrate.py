@@ -13,7 +13,7 @@ from miniquant.calibrate.awq import channel_scale, search_scale
 from miniquant.calibrate.blocks import blocks_of
 from miniquant.calibrate.folding import fold_into_norm, fold_into_rows
 from miniquant.calibrate.inputs import get_weight, output_error
-from miniquant.calibrate.rounding import RATIOS, clip_weights, fake_quantize_nearest
+from miniquant.calibrate.rounding import RATIOS, clip_weights, fake_quantize_nearest, rows_made_worse
 from miniquant.calibrate.smoothquant import smooth_scale
 from miniquant.core.errors import QuantizationError
 from miniquant.models import corpus
@@ -231,6 +231,21 @@ def test_clipping_gives_up_a_weight_that_hardly_matters():
     assert clipped[0, -1] < 8 and found == min(errors) < 0.9 * errors[0]
 
 
+def test_each_group_is_clipped_by_its_own_ends():
+    w = np.append(np.linspace(-1, 1, 31), 8).astype(np.float32)[None]
+    h = np.diag(np.append(np.ones(31), 1e-4))
+    both = clip_weights(np.hstack([w, 128 * w]), np.kron(np.eye(2), h), GRID_RULES["Q4_1"])
+    alone = clip_weights(w, h, GRID_RULES["Q4_1"])
+    assert np.array_equal(both, np.hstack([alone, 128 * alone]))
+
+
+def test_a_row_whose_error_stays_the_same_is_not_worse():
+    w = np.random.default_rng(0).normal(size=(3, 32)).astype(np.float32)
+    far, rule = np.where(np.arange(3)[:, None] == 1, 2 * w, w), GRID_RULES["Q4_1"]
+    assert rows_made_worse(far, w, w, np.eye(32), rule).tolist() == [False, True, False]
+    assert rows_made_worse(w, far, w, np.eye(32), rule).tolist() == [False, False, False]
+
+
 def test_a_clipped_model_still_computes_nearly_the_same(trained, text):
     with torch.no_grad():
         ids = torch.from_numpy(text[:2])
@@ -316,6 +331,16 @@ def test_eight_bits_for_both_need_smoothing_where_outliers_are_planted(trained, 
     planted = plant_outliers(trained)
     errors = [apart(trained, w8a8(m), text) for m in (trained, planted, smoothquant(planted, text))]
     assert errors[1] > 3 * errors[0] and errors[2] < 1.5 * errors[0]
+
+
+def test_the_scale_of_a_token_is_float32_so_small_activations_keep_their_eight_bits():
+    """A scale of 1e-9 would be 0 in float16."""
+    model = random_model()
+    layer, rounded = (m.layers[0].mlp.fc1 for m in (model, w8a8(model)))
+    x = 1e-7 * torch.randn(4, layer.in_features, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected, found = x @ layer.weight.T, rounded(x) - rounded(0 * x)
+    assert 0 < (found - expected).norm() < 0.05 * expected.norm()
 
 
 def test_the_ends_of_the_strength_are_allowed_and_each_strength_gives_its_own_weights():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 
+import numba
 import numpy as np
 import pytest
 from bump_models import SMALL, write_llama
@@ -213,9 +214,12 @@ def test_compiled_code_is_kept_under_a_name_made_from_the_sources(fresh, tmp_pat
     def twice(x):
         x[0] *= 2
 
-    x = np.ones(1, np.float32)
-    compiled.compiled(twice)(x)
+    x, before = np.ones(1, np.float32), numba.config.CACHE_DIR
+    found = compiled.compiled(twice)
+    found(x)
     assert x[0] == 2 and list(folder.rglob("*.nbi")) and list(folder.rglob("*.nbc"))
+    assert before == numba.config.CACHE_DIR  # other programs' functions stay where they were
+    assert found.targetoptions["nogil"] is True  # other threads go on meanwhile
 
 
 @pytest.mark.parametrize("how", ["", "a file"])

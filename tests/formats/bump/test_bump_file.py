@@ -194,6 +194,63 @@ def test_a_rope_that_is_scaled_by_one_number_gets_that_number_for_every_pair(tmp
         write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")  # positions of a gpt2 are no angles
 
 
+@pytest.fixture(scope="module")
+def small_gpt2(tmp_path_factory):
+    """The tensors and the metadata of a MiniGPT with heads of 32, as GGUF's gpt2."""
+    path = tmp_path_factory.mktemp("gpt2") / "m.gguf"
+    config = MiniGPTConfig(vocab_size=1024, context=16, d_model=64, n_layers=1, n_heads=2, d_mlp=128)
+    write_minigpt(path, random_model(3, config), load_tokenizer(), "F32")
+    with read_gguf(path) as file:
+        return {name: file.tensor(name) for name in file.tensors}, dict(file.metadata)
+
+
+@pytest.mark.parametrize(
+    ("key", "right", "wrong", "expected"),
+    [
+        ("attention.key_length", 32, 64, "expected 32"),
+        ("attention.value_length", 32, 64, "expected 32"),
+        ("rope.dimension_count", 32, 64, "expected 32"),
+        ("vocab_size", 1024, 1023, "expected 1024"),
+        ("rope.scaling.type", "none", "yarn", "expected 'none'"),
+        ("expert_count", 0, 8, "expected 0"),
+        ("expert_used_count", 0, 2, "expected 0"),
+        ("attention.head_count", 2, 3, "embedding_length is 64, no multiple of 3 heads"),
+        ("attention.head_count_kv", 2, 3, "attention.head_count is 2, no multiple of head_count_kv, 3"),
+        ("attention.layer_norm_epsilon", 1e-5, 0.0, "expected a number above 0"),
+    ],
+)
+def test_a_key_of_a_gpt2_that_says_what_the_model_is_does_no_harm_and_another_value_is_refused(
+    key, right, wrong, expected, small_gpt2, tmp_path
+):
+    tensors, metadata = small_gpt2
+    write_gguf(tmp_path / "m.gguf", tensors, metadata | {f"gpt2.{key}": right})
+    config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    assert (config.architecture, config.heads, config.kv_heads, config.head_dim) == ("gpt2", 2, 2, 32)
+    assert (config.vocab, config.embed, config.context, config.intermediate) == (1024, 64, 16, 128)
+    assert (config.epsilon, config.tied, config.attention_bias, config.mlp_bias) == (1e-5, True, True, True)
+    write_gguf(tmp_path / "m.gguf", tensors, metadata | {f"gpt2.{key}": wrong})
+    with pytest.raises(MiniquantError, match=expected):
+        write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+
+
+@pytest.mark.parametrize(("given", "kept"), [(0, 0), (2**32 - 1, 2**32 - 1), (2**32, None), (-1, None), ("1", None)])
+def test_a_token_of_any_number_of_32_bits_has_its_place_in_config_json_and_anything_else_has_none(
+    given, kept, tmp_path
+):
+    write_llama(tmp_path / "m.gguf", TINY, more={f"tokenizer.ggml.{name}_token_id": given for name in ("bos", "eos")})
+    config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    assert (config.bos, config.eos) == (kept, kept)
+    stored = json.loads((tmp_path / "config.json").read_text())
+    assert (stored["bos_token_id"], stored["eos_token_id"]) == (kept, kept)
+
+
+@pytest.mark.parametrize(("name", "attention", "mlp"), [("attn_output", True, False), ("ffn_down", False, True)])
+def test_biases_of_one_part_say_nothing_of_the_other_part(name, attention, mlp, tmp_path):
+    write_llama(tmp_path / "m.gguf", TINY, extra={f"blk.0.{name}.bias": np.ones(4, np.float32)})
+    config = write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    assert (config.attention_bias, config.mlp_bias) == (attention, mlp)
+
+
 def test_a_head_that_is_not_the_embedding_comes_last(tmp_path):
     head = np.arange(12, dtype=np.float32).reshape(3, 4)
     _, tensors = convert(tmp_path, extra={"output.weight": head})
