@@ -57,6 +57,20 @@ def test_a_tensor_s_place_is_that_of_its_list_in_the_bytes(path):
             assert found == W[name].reshape(-1).tolist(), name
 
 
+def test_names_that_do_not_come_in_their_alphabetical_order_have_the_places_of_the_file():
+    tensors = '{"é": {"data": [2], "shape": []}, "a": {"data": [3, 4], "shape": [2]}}'
+    data = f'{{"version": 1, "metadata": {{}}, "tensors": {tensors}}}'.encode()
+    with open_apr(data) as file:
+        found = {t.name: data[t.offset : t.offset + t.length] for t in file.tensors.values()}
+    assert list(found.items()) == [("é", b"[2]"), ("a", b"[3, 4]")]
+
+
+def test_bytes_that_are_no_text_are_refused_with_their_place():
+    with pytest.raises(FormatError) as caught:
+        open_apr(b'{"version": 1, "\xff')
+    assert (caught.value.field, caught.value.offset) == ("file", 16)
+
+
 def test_a_type_of_numbers_has_blocks_of_one_and_four_bytes_a_number_in_memory():
     assert (AprType("float32"), AprType.F32.block) == (AprType.F32, 1)
     assert [AprType.F32.bytes_of(shape) for shape in ((), (3,), (2, 5), (0, 7))] == [4, 12, 40, 0]
