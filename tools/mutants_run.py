@@ -29,7 +29,6 @@ SOURCE = ROOT / "src" / "miniquant"
 WORK = ROOT / ".mutants"  # what may be thrown away
 ELSEWHERE = 1000.0  # added to the seconds of tests that execute no line of the module: they come last
 TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take without it
-PROBE_SECONDS = 5.0  # of those that are tried on the source as it is
 COMPILING = 60  # seconds more for a mutant whose kernels are compiled again
 COMPILED = ("formats/gguf/codecs/", "runtime/kernels.py", "runtime/compiled.py")  # what numba compiles, or keeps
 CALLED = ("common", "kquant", "compiled")  # the modules of these whose functions are parts of other modules' kernels
@@ -272,7 +271,7 @@ def _learn(file: str, folder: Path) -> int:
 
 
 def choose(
-    module: str, mutant: Mutant, known: dict[str, Any], kills: Counter[str], most: float = TESTS_SECONDS
+    module: str, mutant: Mutant, known: dict[str, Any], kills: Counter[str]
 ) -> list[tuple[str, list[str], float]]:
     """The tests for a mutant as (file, tests, seconds): files that killed before come first, then quick ones.
 
@@ -316,7 +315,7 @@ def choose(
     for file in sorted(by_file, key=order):
         names, cost = [], 0.0
         for seconds, test in by_file[file]:
-            if total + cost + seconds <= most or not (chosen or names):
+            if total + cost + seconds <= TESTS_SECONDS or not (chosen or names):
                 names.append(test)
                 cost += seconds
         if names:
