@@ -43,7 +43,8 @@ def part_map(own: tuple[Lab, ...], course: tuple[Lab, ...]) -> str:
     return (
         f'<div class="mq-map"><svg viewBox="0 0 72 {height}" width="72" height="{height}" aria-hidden="true">'
         f"{arcs}{dots}</svg><ol>{rows}</ol></div>\n"
-        "<p><small>An arc leads from a lab to one that builds on it. An empty dot is a lab of another part.</small></p>\n"
+        "<p><small>An arc leads from a lab to one that builds on it. "
+        "An empty dot is a lab of another part.</small></p>\n"
     )
 
 
