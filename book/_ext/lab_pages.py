@@ -43,7 +43,9 @@ LOST = """<!DOCTYPE html>
 <meta name="robots" content="noindex">
 <link rel="icon" href="{root}_static/favicon.svg">
 <style>
-:root {{ color-scheme: light dark; }}
+:root {{ background: #fff; color: #10151b; color-scheme: light dark; }}
+a {{ color: #00629b; }}
+@media (prefers-color-scheme: dark) {{ :root {{ background: #121212; color: #e6e6e6; }} a {{ color: #6cb8ea; }} }}
 body {{ font: 1.1rem/1.6 system-ui, sans-serif; margin: 15vh auto; max-width: 32rem; padding: 0 1.2rem; }}
 </style>
 </head>

@@ -20,8 +20,8 @@ for (const sidebar of document.querySelectorAll(".bd-sidebar-primary")) {
   sidebar.setAttribute("aria-label", "The book");
 }
 
-// What is wider than the page scrolls by itself; the keyboard must reach it. Boxes that come later are reported by live/outputs.js.
-const SCROLLED = ".cell_output pre, .highlight pre, .mq-figure, .pst-scrollable-table-container";
+// What is wider than the page scrolls by itself; the keyboard must reach it. live/outputs.js and site.js report boxes that come later.
+const SCROLLED = ".cell_output pre, .highlight pre, .mq-figure, .mq-printed, .pst-scrollable-table-container, mjx-container[display]";
 const fits = new ResizeObserver((boxes) => {
   for (const { target } of boxes) {
     if (target.scrollWidth > target.clientWidth + 1) {

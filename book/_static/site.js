@@ -54,7 +54,7 @@ function showFormulas() {
   formulas ??= mathjax && new Promise((resolve, reject) => {
     const script = document.createElement("script");
     script.src = mathjax.dataset.src;
-    script.onload = () => resolve(MathJax.startup.promise);
+    script.onload = () => resolve(MathJax.startup.promise.then(() => reachScrolled(document)));
     script.onerror = reject;
     document.head.append(script);
   });
