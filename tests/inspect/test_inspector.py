@@ -6,15 +6,12 @@ import functools
 import json
 import pickle
 import struct
-import sys
 from pathlib import Path
 
 import gguf_malformations
 import malformations
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "formats"))
 from test_fields_unchanged import SAFETENSORS, samples
 
 from miniquant.core.errors import MiniquantError, PickleSecurityRisk

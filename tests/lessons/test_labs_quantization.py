@@ -87,7 +87,7 @@ def test_both_labs_end_with_a_model_that_speaks_from_the_students_functions(fold
         speaking = [cell for cell in code[-2:] if "speak(" in cell.source]
         assert speaking
         assert all("list of strings." in printed(cell) for cell in speaking)
-        assert any(own in cell.source for cell in code)
+        assert any("".join(own.split()) in "".join(cell.source.split()) for cell in code)
 
 
 def test_the_ladder_of_the_lab_on_four_bits_has_a_perplexity_for_each_number_of_bits():
@@ -188,7 +188,7 @@ WRONG = [
     (
         "quantize_per_channel(w, scale)",
         "return np.clip(np.rint(w * (1 / np.where(scale, scale, 1)[:, None])), -127, 127).astype(np.int8)",
-        "multiplied by the inverse",
+        "The values are the weights times 1 / scale",
     ),
     ("dequantize_per_channel(q, scale)", "return q * scale.max()", "one scale for all rows"),
     (

@@ -21,7 +21,7 @@ class Slices:
     read: gives the file's bytes from a start to an end. size: how many there are. name: what a picture calls it.
     edits: bytes that stand in place of the file's own, by their offset; the file stays as it is.
 
-    A slice of it is another one and reads nothing. ``bytes`` and numpy read it. ``size`` may be more than an index of
+    A slice of it is a new one and reads nothing. ``bytes`` and numpy read it. ``size`` may be more than an index of
     this machine can hold, so there is no ``len``. Raises ``OSError`` if ``read`` gives less than it was asked for.
 
     >>> part = Slices(lambda start, end: b"weights"[start:end], 7, edits={0: ord("W")})[:3]

@@ -1,4 +1,4 @@
-"""Where the members of a JSON object stand in its text: the standard library's reader says what they are, not where."""
+"""Where the members of a JSON object are in its text: the standard library's reader says what they are, not where."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class SafetensorsFile(TensorFile[SafetensorsType]):
 
 
 def _spans(header: bytes) -> tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]]:
-    """Where each entry stands in the file, and each key of the metadata; with the comma or brace before it."""
+    """Where each entry is in the file, and each key of the metadata; with the comma or brace before it."""
     entries, keys, at = {}, {}, 8
     for member in byte_members(header):
         entries[member.key] = (at, 8 + member.end)

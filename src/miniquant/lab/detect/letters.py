@@ -9,7 +9,7 @@ from .seen import Seen
 
 
 def is_subsequence(a: list[str], b: list[str]) -> bool:
-    """Whether a list is another one from which some items are left out."""
+    """Whether a list is the other one without some of its items."""
     rest = iter(b)
     return all(x in rest for x in a)
 

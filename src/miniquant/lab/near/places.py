@@ -41,7 +41,7 @@ class Change:
     def made(self) -> Iterator[None]:
         """While the block runs, the tree is changed; the new nodes get places in the text, as ``compile`` wants.
 
-        A node of the text itself, which may stand in the place of a larger one, keeps its place.
+        A node of the text itself, which may replace a larger one, keeps its place.
         """
         for place, node in self.edits:
             located = node if hasattr(node, "lineno") else ast.copy_location(node, place.node)
