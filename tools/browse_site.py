@@ -272,7 +272,7 @@ def main() -> int:
     parser.add_argument("site", nargs="?", type=Path, default=Path("_build/html"))
     parser.add_argument("--screenshots", type=Path, help="a folder for pictures of every page")
     parser.add_argument("--only", default="", help="pages whose name contains this")
-    parser.add_argument("--axe", default="book/index|notebooks/(00|15)", help="a pattern of names: axe looks at these pages")
+    parser.add_argument("--axe", default="book/index|notebooks/(00|15)", help="names of pages that axe looks at")
     parser.add_argument("--chromium", default=os.environ.get("CHROMIUM", ""))
     options = parser.parse_args()
     if options.screenshots:
