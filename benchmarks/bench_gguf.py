@@ -4,8 +4,9 @@ python benchmarks/bench_gguf.py [--size 4096] [--repetitions 9] [--windows 16] [
 
 Rates are in MB/s of float32, whatever the type in the file. Ours run as they are (in threads) and in one thread. Beside
 them, in turns, so that a busy moment of the machine meets all of them, run `np.copyto` and a referee: the `gguf`
-package's numpy codecs, and for types whose encoder searches (K-quants), ggml's encoder in C. All but `np.copyto` return
-fresh memory, as they do for a user, and waiting for its pages is part of their time. Writes gguf.json; a few minutes.
+package's numpy codecs, and where it cannot encode or decode a type (K-quants, NVFP4, Q1_0), ggml's C. All but
+`np.copyto` return fresh memory, as they do for a user, and waiting for its pages is part of their time. Writes
+gguf.json; a few minutes.
 """
 
 from __future__ import annotations
@@ -62,14 +63,24 @@ def in_one_thread(job: Job) -> Job:
     return run
 
 
+def implemented(job: Job) -> bool:
+    """Whether the official package does this."""
+    try:
+        job()
+    except NotImplementedError:
+        return False
+    return True
+
+
 def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
     """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
 
     F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. A type
-    whose encoder searches is measured on an eighth of the matrix. The package cannot encode it: its referee is ggml, in
-    one thread of a process of its own, the way there included.
+    whose encoder searches is measured on an eighth of the matrix. Where the package cannot do it, the referee is ggml,
+    in one thread of a process of its own, the way there included.
     """
     found, whole = {}, w
+    quantize, dequantize = gguf.quants.quantize, gguf.quants.dequantize
     with LlamaCpp(None) as ggml:
         for kind in tqdm(
             [k for k, codec in CODECS.items() if codec.encodes and not codec.identity], desc="codecs", unit="type"
@@ -78,10 +89,15 @@ def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
             w = whole[: -(-len(whole) // 8)] if searches else whole
             copy = partial(np.copyto, np.ones_like(w), w)
             official, raw = gguf.GGMLQuantizationType(kind), encode(w, kind)
-            referee = partial(ggml.quantize, w, kind) if searches else partial(gguf.quants.quantize, w, official)
+            can_encode = implemented(partial(quantize, w[:1], official))
+            can_decode = implemented(partial(dequantize, raw[:1], official))
             for what, ours, theirs in (
-                ("encode", partial(encode, w, kind), referee),
-                ("decode", partial(decode, raw, kind), partial(gguf.quants.dequantize, raw, official)),
+                ("encode", partial(encode, w, kind), partial(quantize if can_encode else ggml.quantize, w, official)),
+                (
+                    "decode",
+                    partial(decode, raw, kind),
+                    partial(dequantize if can_decode else ggml.dequantize, raw, official),
+                ),
             ):
                 jobs = {
                     "ours": ours,

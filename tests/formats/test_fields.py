@@ -107,6 +107,19 @@ def test_a_gap_between_tensors_is_padding():
     assert [(f.start, f.end, bytes(f.raw)) for f in found] == [(92, 98, bytes(6)), (106, 107, b"!")]
 
 
+def test_a_tensor_that_overlaps_is_left_out_and_those_after_it_are_shown():
+    more = struct.pack("<H", 1) + b"c" + struct.pack("<BIBQ", 1, 2, 0, 8)  # 8 lies in the middle of w
+    parts, error = parse(TOY[:8] + struct.pack("<I", 3) + TOY[12:58] + more + TOY[58:])
+    assert error.field == "tensor 'c': offset"
+    assert [f.name for f in parts[-3:]] == ["tensor 'w': scales", "tensor 'w': values", "tensor 'b': values"]
+
+
+def test_an_error_shows_sixty_characters_of_a_tensor_s_name():
+    name = b"n" * 61
+    _, error = parse(TOY[:20] + struct.pack("<H", len(name)) + name + TOY[23:32] + b"\x09" + TOY[33:])
+    assert error.field == f"tensor '{'n' * 60}': dtype"
+
+
 def test_a_large_file_is_mapped_for_reading_only_and_has_the_same_fields(toy, monkeypatch):
     whole = parse(TOY)
     monkeypatch.setattr(module, "IN_MEMORY", 0)

@@ -4,8 +4,9 @@ The wheel that the other tests use does not export ``llama_model_quantize``; oth
 library in npm's ``@node-llama-cpp/linux-x64`` or in ``llama-cpp-python``. With the folder of one,
 
     python tests/models/quantizer_models.py FOLDER > tests/models/llama_quantizer.json
+    python tests/models/quantizer_models.py FOLDER imatrix > tests/models/llama_quantizer_imatrix.json
 
-stores what it answers. The files are written by the official ``gguf`` package.
+stores what it answers, without and with an importance matrix. The files are written by the official ``gguf`` package.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ import numpy as np
 from miniquant.models.file_types import PRESETS
 
 STORED = Path(__file__).with_name("llama_quantizer.json")
+STORED_WEIGHED = Path(__file__).with_name("llama_quantizer_imatrix.json")
 LAYERS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 15, 16, 17, 22, 24, 28, 31, 32, 33, 48, 64, 80, 126)
 
 
@@ -129,10 +131,69 @@ def summary(types: dict[str, str]) -> str:
     return f"{counts}; {hashlib.sha256(repr(list(types.items())).encode()).hexdigest()[:12]}"
 
 
+WEIGHED = (*WHOLE, "llama of 16 layers", "llama of 8 experts", "falcon of 32 layers")  # with an importance matrix
+IMATRIX = "imatrix of the tests.gguf"
+
+
+def write_importance(path: Path, name: str) -> dict[str, np.ndarray]:
+    """An importance matrix for one of ``MODELS``, with zeros in it, as ``llama-imatrix`` writes it; and its means."""
+    writer, rng = gguf.GGUFWriter(path, ""), np.random.Generator(np.random.PCG64(len(name)))
+    writer.add_string("general.type", "imatrix")
+    writer.add_array("imatrix.datasets", ["a text.txt", "another text.txt"])
+    writer.add_uint32("imatrix.chunk_count", 3)
+    writer.add_uint32("imatrix.chunk_size", 512)
+    means = {}
+    for tensor, shape in sorted(MODELS[name]["shapes"].items()):
+        if len(shape) < 2 or not tensor.startswith("blk.") or "attn_output" in tensor:
+            continue
+        experts = shape[0] if len(shape) == 3 else 1
+        sums = np.float32(2) ** rng.integers(-10, 10, (experts, shape[-1])).astype(np.float32)
+        sums[rng.random(sums.shape) < 0.1] = 0
+        counts = rng.integers(0 if experts > 1 else 1, 5, experts).astype(np.float32) * 100
+        writer.add_tensor(f"{tensor}.in_sum2", sums if experts > 1 else sums[0])
+        writer.add_tensor(f"{tensor}.counts", counts[:, None] if experts > 1 else counts)
+        means[tensor] = np.stack([s / k if k else np.ones_like(s) for s, k in zip(sums, counts, strict=True)])
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return means
+
+
 class _Parameters(c.Structure):
     """``llama_model_quantize_params``: the first fields, with room for more."""
 
-    _fields_ = [("threads", c.c_int32), ("file_type", c.c_int32), ("rest", c.c_uint32 * 64)]
+    _fields_ = [
+        *[(name, c.c_int32) for name in ("threads", "file_type", "output", "embedding")],
+        ("flags", c.c_bool * 8),
+        *[(name, c.c_void_p) for name in ("imatrix", "overrides")],
+        ("rest", c.c_uint32 * 64),
+    ]
+
+
+class _Importance(c.Structure):
+    """``llama_model_imatrix_data``; a list of them ends with one without a name."""
+
+    _fields_ = [("name", c.c_char_p), ("data", c.c_void_p), ("size", c.c_size_t)]
+
+
+class _Override(c.Structure):
+    """``llama_model_kv_override``; a list of them ends with one without a key."""
+
+    _fields_ = [("tag", c.c_int32), ("key", c.c_char * 128), ("number", c.c_int64), ("rest", c.c_char * 120)]
+
+
+def _overrides(entries: int) -> Any:
+    """What the program llama-quantize sets for an importance matrix before it calls the library."""
+    texts = {"file": IMATRIX, "dataset": "a text.txt"}
+    numbers = {"entries_count": entries, "chunks_count": 3}
+    found = (_Override * (len(texts) + len(numbers) + 1))()
+    for one, (key, text) in zip(found, texts.items(), strict=False):
+        one.tag, one.key = 3, f"quantize.imatrix.{key}".encode()
+        c.memmove(c.addressof(one) + _Override.number.offset, text.encode(), len(text))
+    for one, (key, number) in zip(found[2:], numbers.items(), strict=False):
+        one.tag, one.key, one.number = 0, f"quantize.imatrix.{key}".encode(), number
+    return found
 
 
 def _quantizer(folder: Path) -> Any:
@@ -142,9 +203,13 @@ def _quantizer(folder: Path) -> Any:
     library.llama_model_quantize.argtypes = [c.c_char_p, c.c_char_p, c.POINTER(_Parameters)]
     library.llama_model_quantize.restype = c.c_uint32
 
-    def quantize(source: Path, target: Path, number: int) -> bool:
+    def quantize(source: Path, target: Path, number: int, means: dict[str, np.ndarray] | None = None) -> bool:
         parameters = library.llama_model_quantize_default_params()
         parameters.threads, parameters.file_type = 1, number
+        if means:
+            rows = [(name.encode(), w.ctypes.data, w.size) for name, w in means.items()]
+            given, keys = (_Importance * (len(rows) + 1))(*rows), _overrides(len(means))
+            parameters.imatrix, parameters.overrides = c.addressof(given), c.addressof(keys)
         return not library.llama_model_quantize(os.fsencode(source), os.fsencode(target), c.byref(parameters))
 
     return quantize
@@ -174,6 +239,21 @@ def _answers(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
             yield name, found
 
 
+def _weighed_answers(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    quantize = _quantizer(folder)
+    with tempfile.TemporaryDirectory() as place:
+        source, target = Path(place) / "in.gguf", Path(place) / "out.gguf"
+        for name in WEIGHED:
+            write(source, name)
+            means, found = write_importance(Path(place) / "imatrix.gguf", name), {}
+            for preset, kind in PRESETS.items():
+                assert quantize(source, target, kind.number, means), (name, preset)
+                types = {t.name: t.tensor_type.name for t in gguf.GGUFReader(target).tensors}
+                found[preset] = f"{summary(types)}; {hashlib.sha256(target.read_bytes()).hexdigest()}"
+            yield name, found
+
+
 if __name__ == "__main__":
-    json.dump(dict(_answers(Path(sys.argv[1]))), sys.stdout, indent=0, ensure_ascii=False)
+    answers = _weighed_answers if sys.argv[2:] == ["imatrix"] else _answers
+    json.dump(dict(answers(Path(sys.argv[1]))), sys.stdout, indent=0, ensure_ascii=False)
     print()

@@ -1,5 +1,5 @@
 """The command line. GGUF-lite, GGUF and bump alike: inspect, list, hexdump, export, verify, perplexity; convert for
-Hugging Face folders, quantize for those and any GGUF file; progress, board, assemble and grade.
+Hugging Face folders, quantize for those and any GGUF file, imatrix; progress, board, assemble and grade.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
 stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
@@ -304,6 +304,7 @@ def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
 
 for command in (
     any_gguf.quantize,
+    any_gguf.imatrix,
     any_gguf.perplexity,
     course.progress,
     course.board,

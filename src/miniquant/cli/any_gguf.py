@@ -1,4 +1,4 @@
-"""The commands for GGUF files of any architecture: quantize, and perplexity on any text."""
+"""The commands for GGUF files of any architecture: imatrix, quantize; perplexity on any text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ..inspect.output import late_bar, print_json
-from .options import AS_JSON, FILE, FileType, Preset, say_converted, say_written
+from .options import AS_JSON, FILE, FileType, Preset, say_converted, say_weighed, say_written
 
 
 @click.command()
@@ -16,7 +16,10 @@ from .options import AS_JSON, FILE, FileType, Preset, say_converted, say_written
 @click.argument("output", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--type", "kind", required=True, type=Preset(), cls=FileType)
 @click.option("--requantize", is_flag=True, help="Round tensors again that are quantized already: errors add up.")
-def quantize(source: Path, output: Path, kind: str, requantize: bool) -> None:
+@click.option(
+    "--imatrix", type=FILE, help="An importance matrix: how much each column counts; miniquant imatrix makes one."
+)
+def quantize(source: Path, output: Path, kind: str, requantize: bool, imatrix: Path | None) -> None:
     """Quantize SOURCE, a GGUF file of any architecture or a Hugging Face folder, to OUTPUT by llama.cpp's rules."""
     from ..models.file_types import PRESETS
 
@@ -26,18 +29,46 @@ def quantize(source: Path, output: Path, kind: str, requantize: bool) -> None:
         from ..models.huggingface.convert import convert_folder
 
         with late_bar("quantizing") as advance:
-            converted = convert_folder(source, output, PRESETS[kind], advance)
-        return say_converted(output, converted)
+            converted = convert_folder(source, output, PRESETS[kind], advance, imatrix)
+        say_converted(output, converted)
+        return say_weighed(converted.weighed, converted.quantized) if imatrix else None
     from ..models.quantize_gguf import quantize_gguf
 
     if output.exists() and output.samefile(source):
         raise click.BadParameter(f"{output} is the file to read; give another name", param_hint="OUTPUT")
     with late_bar("quantizing") as advance:
-        found = quantize_gguf(source, output, kind, requantize, advance)
+        found = quantize_gguf(source, output, kind, requantize, advance, imatrix)
     say_written(output, (dtype.name for dtype in found.after.values()))
+    if imatrix is not None:
+        say_weighed(found.weighed, found.changed)
     if found.twice:
         before = ", ".join(sorted({found.before[name].name for name in found.twice}))
         click.echo(f"{len(found.twice)} tensors were {before} already; their first rounding error is in the file, too")
+
+
+@click.command()
+@click.argument("model", type=click.Path(exists=True, path_type=Path))
+@click.option("--text", required=True, type=FILE, help="The calibration text, UTF-8.")
+@click.option("-o", "--output", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The .gguf file.")
+@click.option("--context", type=click.IntRange(1), help="Tokens in a chunk; 512 by default, or the model's own.")
+@click.option("--chunks", type=click.IntRange(1), help="How many chunks of the text; all by default.")
+def imatrix(model: Path, text: Path, output: Path, context: int | None, chunks: int | None) -> None:
+    """Write the importance matrix of MODEL on a text to a GGUF file, which quantize and llama.cpp's quantizer take.
+
+    MODEL is a file that holds a MiniGPT, or a Hugging Face folder of a Llama or Qwen2.
+    """
+    from ..calibrate.imatrix import collect_importance, model_and_tokenizer, text_chunks
+    from ..evaluate.text_perplexity import CONTEXT, text_of
+    from ..formats.gguf.imatrix import write_imatrix
+    from ..models.language import context_of
+
+    if output.suffix != ".gguf":
+        raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
+    loaded, tokenizer = model_and_tokenizer(model)
+    length = min(CONTEXT, context_of(loaded)) if context is None else context
+    found = collect_importance(loaded, text_chunks(text_of(text), tokenizer, length, chunks), text.name)
+    write_imatrix(output, found)
+    click.echo(f"wrote {output}: {len(found.squares)} matrices, {found.chunk_count} chunks of {length} tokens")
 
 
 @click.command()

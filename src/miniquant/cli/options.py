@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,3 +74,10 @@ def say_converted(output: Path, converted: Converted) -> None:
         click.echo(f"left out {visible(name)}: {reason}")
     for note in converted.notes:
         click.echo(f"note: {note}")
+
+
+def say_weighed(weighed: Collection[str], changed: Collection[str]) -> None:
+    """Print for how many of the tensors that were to be quantized an importance matrix was used, and for which not."""
+    rest = ", ".join(visible(name) for name in changed if name not in weighed)
+    more = f"; in the others every column counts the same: {rest}" if rest else ""
+    click.echo(f"the importance matrix was used for {len(weighed)} of {len(changed)} matrices{more}")

@@ -40,7 +40,9 @@ def ggml_search(w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     x = np.ascontiguousarray(w.T)
     with np.errstate(divide="ignore", invalid="ignore"):  # a try whose integers are all equal is never kept
-        found = search_scale_and_min(x, spread_importance(x), TOP, steps(TOP, -1.0, 20), absolute=False)
+        found = search_scale_and_min(
+            x, spread_importance(x), TOP, steps(TOP, -1.0, 20), absolute=False, cut_first=False
+        )
     return found.scale[:, None], -found.min[:, None]
 
 

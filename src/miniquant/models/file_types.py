@@ -90,6 +90,7 @@ class Rule(NamedTuple):
     dtype: GGMLType
     where: Callable[[int, int], bool] = lambda layer, n_layers: True
     n_gqa: int = 0  # at least
+    weighed: bool | None = None  # whether it asks for an importance matrix, or for none
 
 
 Rules = Mapping[str, tuple[Rule, ...]]
@@ -109,11 +110,14 @@ class FileType(NamedTuple):
         """The type of the token embedding and the output head in a file of one type."""
         return codec_of(self.weights).head or self.weights
 
-    def types_of(self, shapes: Mapping[str, tuple[int, ...]], metadata: Mapping[str, Any]) -> dict[str, GGMLType]:
+    def types_of(
+        self, shapes: Mapping[str, tuple[int, ...]], metadata: Mapping[str, Any], weighed: bool = False
+    ) -> dict[str, GGMLType]:
         """The type of every matrix that is to be quantized, by llama.cpp's names; the rest keeps the type it has.
 
         shapes: as numpy has them, of all tensors of the file. metadata: the file's keys. A mix takes another type where
-        a row is no whole number of blocks. Raises ``SchemeError`` if a mix needs the number of layers and has it not.
+        a row is no whole number of blocks, and some take another one where the columns are ``weighed`` by an importance
+        matrix. Raises ``SchemeError`` if a mix needs the number of layers and has it not.
 
         >>> q4_k_m, keys = PRESETS["Q4_K_M"], {"general.architecture": "llama", "llama.block_count": 4}
         >>> shapes = {f"blk.{layer}.ffn_down.weight": (256, 512) for layer in range(4)}
@@ -139,7 +143,8 @@ class FileType(NamedTuple):
             else:
                 layer = place(name)[0] if part == "ffn_down" and model.n_experts > 1 else counts[part]
                 counts[part] += 1
-                chosen = self._in_layer(part, layer, of_values if part == "attn_v" else model.n_layers, model)
+                layers = of_values if part == "attn_v" else model.n_layers
+                chosen = self._in_layer(part, layer, layers, model, weighed)
             found[name] = _fitting(chosen, width)
         return found
 
@@ -148,7 +153,7 @@ class FileType(NamedTuple):
             return GGMLType.Q8_0
         return GGMLType.Q6_K
 
-    def _in_layer(self, part: str, layer: int, n_layers: int, model: Model) -> GGMLType:
+    def _in_layer(self, part: str, layer: int, n_layers: int, model: Model, weighed: bool) -> GGMLType:
         assert self.rules is not None
         rules, eight = self.rules, model.n_experts == 8
         if model.architecture == "falcon":
@@ -157,7 +162,8 @@ class FileType(NamedTuple):
             return GGMLType.Q5_K if self.name in _FIVE_BITS_BESIDE_EXPERTS else self.weights
         if eight and part in ("attn_v", "attn_k"):
             return GGMLType.Q8_0
-        holding = (r.dtype for r in rules.get(part, ()) if model.n_gqa >= r.n_gqa and r.where(layer, n_layers))
+        asked = (rule for rule in rules.get(part, ()) if rule.weighed in (None, weighed))
+        holding = (rule.dtype for rule in asked if model.n_gqa >= rule.n_gqa and rule.where(layer, n_layers))
         chosen = next(holding, self.weights)
         if part == "attn_v" and model.is_70b and chosen in (GGMLType.Q3_K, GGMLType.Q4_K):
             return GGMLType.Q5_K
@@ -218,10 +224,15 @@ def _share(of: int) -> Callable[[int, int], bool]:
     return lambda layer, n_layers: layer < n_layers // of
 
 
+def _guarded(kind: GGMLType) -> Rules:
+    return {"ffn_down": (Rule(_WITH_A_MIN[kind], _share(8), weighed=True),)} if kind in _WITH_A_MIN else {}
+
+
 _Q3, _Q4, _Q5, _Q6 = GGMLType.Q3_K, GGMLType.Q4_K, GGMLType.Q5_K, GGMLType.Q6_K
 _MORE = {"attn_v": (Rule(_Q6, more_bits),), "ffn_down": (Rule(_Q6, more_bits),)}
 _FIVE_BITS_BESIDE_EXPERTS = {"Q2_K", "Q3_K_S", "Q3_K_M", "Q4_K_S", "Q4_K_M", "IQ4_NL", "IQ4_XS"}
-_LEVELS = {"attn_v": (Rule(_Q5, n_gqa=4),), "ffn_down": (Rule(_Q5, _share(8)),)}
+_LEVELS = {"attn_v": (Rule(_Q5, n_gqa=4),), "ffn_down": (Rule(_Q5, _share(8), weighed=False),)}
+_WITH_A_MIN = {GGMLType.Q4_0: GGMLType.Q4_1, GGMLType.Q5_0: GGMLType.Q5_1}  # in the first layers, where weighed
 _TERNARY = {"embedding": (Rule(_Q4),)}
 _PLAIN = (
     GGMLType.F32,
@@ -236,7 +247,7 @@ _PLAIN = (
 PRESETS: dict[str, FileType] = {  # llama.cpp's names for what its quantizer makes
     found.name: found
     for found in (
-        *(FileType(kind.name, CODECS[kind].file_type, kind, {}) for kind in _PLAIN),
+        *(FileType(kind.name, CODECS[kind].file_type, kind, _guarded(kind)) for kind in _PLAIN),
         FileType(
             *("Q2_K", 10, GGMLType.Q2_K),
             {"attn_v": (Rule(_Q4, n_gqa=4), Rule(_Q3)), "ffn_down": (Rule(_Q3),), "attn_output": (Rule(_Q3),)},

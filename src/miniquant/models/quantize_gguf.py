@@ -9,32 +9,39 @@ Source: ``llama_model_quantize_impl`` in ``llama.cpp/src/llama-quant.cpp``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from ..core.errors import SchemeError
 from ..formats.gguf.codecs import CODECS, decode
+from ..formats.gguf.imatrix import read_imatrix
 from ..formats.gguf.metadata import Typed, ValueType
 from ..formats.gguf.read import GGUFFile, read_gguf
 from ..formats.gguf.types import GGMLType
-from ..formats.gguf.write import LazyTensor, RawTensor, write_gguf
+from ..formats.gguf.write import LazyTensor, RawTensor, weighed, write_gguf
 from .file_types import QUANTIZATION_VERSION, FileType, place, preset
 
 _SPLIT = ("split.no", "split.count", "split.tensors.count")
 
 
 class Requantized(NamedTuple):
-    """What became of a file: the type of every tensor before and after."""
+    """What became of a file: the type of every tensor before and after, and whose columns were weighed."""
 
     before: dict[str, GGMLType]
     after: dict[str, GGMLType]
+    weighed: frozenset[str] = frozenset()
 
     @property
     def twice(self) -> list[str]:
         """The tensors that were quantized before and are now in another type: they were rounded twice."""
-        return [name for name, kind in self.before.items() if kind.quantized and self.after[name] != kind]
+        return [name for name in self.changed if self.before[name].quantized]
+
+    @property
+    def changed(self) -> list[str]:
+        """The tensors that are now in another type."""
+        return [name for name, kind in self.before.items() if self.after[name] != kind]
 
 
 def quantize_gguf(
@@ -43,26 +50,30 @@ def quantize_gguf(
     kind: GGMLType | str,
     requantize: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
+    imatrix: str | os.PathLike[str] | None = None,
 ) -> Requantized:
     """Write the model of one GGUF file to another; ``kind`` is one of ``PRESETS``, with the mixes of llama.cpp.
 
     Every key is kept except file type and quantization version. ``advance(done, total)`` hears of each piece, in
-    weights.
+    weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it does not have is
+    quantized as without it, and llama.cpp gives a few matrices another type where there is one.
 
     Raises ``SchemeError`` for an unknown type, for a tensor that is quantized already and would be rounded again
-    (``requantize`` allows it), for a part of a split file, and whatever ``read_gguf`` and ``write_gguf`` raise. Nothing
-    is written then.
+    (``requantize`` allows it), for a part of a split file, and whatever ``read_gguf``, ``read_imatrix`` and
+    ``write_gguf`` raise; ``QuantizationError`` for an importance matrix of another model. Nothing is written then.
     """
-    chosen = preset(kind)
+    chosen, matrix = preset(kind), None if imatrix is None else read_imatrix(imatrix)
     with read_gguf(source) as file:
         if int(file.metadata.get("split.count", 1)) > 1:
             raise SchemeError(f"{file.path} is one part of a split file; join the parts with llama-gguf-split --merge")
         before = {name: file.tensors[name].dtype for name in sorted(file.tensors, key=place)}
         shapes = {name: file.tensors[name].shape for name in before}
-        after = before | chosen.types_of(shapes, file.metadata)
+        after = before | chosen.types_of(shapes, file.metadata, matrix is not None)
         found = Requantized(before, after)
         _check(found, requantize)
-        total = sum(int(np.prod(shapes[name])) for name in before if after[name] != before[name])
+        counts = {} if matrix is None else matrix.importances({name: shapes[name] for name in found.changed})
+        found = found._replace(weighed=frozenset(name for name in counts if CODECS[after[name]].weighs))
+        total = sum(int(np.prod(shapes[name])) for name in found.changed)
         done = 0
 
         def count(weights: int) -> None:
@@ -73,18 +84,20 @@ def quantize_gguf(
         tensors = {
             name: RawTensor(file.raw(name), before[name], shapes[name])
             if after[name] == before[name]
-            else (_lazily(file, name, count), after[name])
+            else weighed(_lazily(file, name, count), after[name], counts.get(name))
             for name in before
         }
-        write_gguf(target, tensors, _metadata(file, chosen), file.alignment)
+        about = {} if matrix is None or imatrix is None else matrix.keys(imatrix)
+        write_gguf(target, tensors, _metadata(file, chosen, about), file.alignment)
     return found
 
 
-def _metadata(file: GGUFFile, chosen: FileType) -> dict[str, Typed]:
+def _metadata(file: GGUFFile, chosen: FileType, about: Mapping[str, Typed]) -> dict[str, Typed]:
     """The keys in their order, then version and type of this file, in the order that llama.cpp gives them."""
     new = {
         "general.quantization_version": Typed(QUANTIZATION_VERSION, ValueType.UINT32),
         "general.file_type": Typed(chosen.number, ValueType.UINT32),
+        **about,
     }
     return {key: value for key, value in file.typed().items() if key not in (*new, *_SPLIT)} | new
 

@@ -96,6 +96,30 @@ def in_config(folder, key, value) -> FormatError:
     return refused(folder)
 
 
+def test_a_config_longer_than_a_mebibyte_is_not_believed(copy):
+    with open(copy / "config.json", "ab") as file:
+        file.write(b" " * (2**20 + 1 - file.tell()))
+    assert f"it has {2**20 + 1} bytes, and {2**20} at most" in str(refused(copy))
+
+
+def test_a_layout_without_a_place_for_the_model_is_named_with_its_field(tmp_path):
+    tiny_gpt2(tmp_path / "m.gguf")
+    write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
+    own = json.loads((tmp_path / "config.json").read_text())["bump"]
+    assert in_config(tmp_path, "bump", own | {"layout": "ckernel"}).field == "bump.layout"
+
+
+def test_what_a_config_elsewhere_says_wrong_is_reported_under_its_own_path(copy):
+    elsewhere = copy / "other.json"
+    (copy / "config.json").rename(elsewhere)
+    data = (copy / "weights.bump").read_bytes()
+    at = len(data) - 1
+    (copy / "weights.bump").write_bytes(rehashed(data[:at] + bytes([data[at] ^ 1])))
+    with pytest.raises(FormatError) as caught:
+        open_bump(copy / "weights.bump", elsewhere)
+    assert str(elsewhere) in str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["weights.bump", "config.json"])
 def test_a_flipped_bit_anywhere_is_noticed(name, copy):
     original = (copy / name).read_bytes()

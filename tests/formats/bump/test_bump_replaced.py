@@ -119,6 +119,21 @@ def test_a_writer_that_fails_takes_nothing_from_the_model_that_is_there(tmp_path
     assert sorted(os.listdir(tmp_path)) == ["config.json", "m.gguf", "tokenizer.json", "weights.bump"]
 
 
+def test_with_the_config_of_other_weights_the_one_named_after_these_counts(tmp_path):
+    """As after a machine that stopped between two renames."""
+    other = tmp_path / "other"
+    other.mkdir()
+    convert(tmp_path)
+    convert(other, seed=1, more={"llama.context_length": 7})
+    path, beside = tmp_path / "weights.bump", tmp_path / "config.json"
+    with open_bump(path) as file:
+        context, checksum = file.config.context, file.header.checksum
+    beside.rename(addressed_path(path, checksum))
+    beside.write_bytes((other / "config.json").read_bytes())
+    with open_bump(path) as file:
+        assert file.config.context == context != 7
+
+
 def test_addressed_names_are_believed_only_with_what_they_stand_for(tmp_path):
     right = hashlib.sha256(b"{}").hexdigest()[:16]
     for name, text, expected in (

@@ -102,6 +102,20 @@ def test_a_byte_level_tokenizer_cuts_as_llama_cpp_does_by_every_rule_for_words(p
     assert len(ours.encode("a").ids) == 1  # no token before a text that no key asks for
 
 
+@pytest.mark.parametrize("pre", [name for name, *_ in PRE_TOKENIZERS])
+def test_a_token_of_a_whole_word_is_used_where_llama_cpp_uses_it(pre, tmp_path):
+    """'LL is one word by some rules and two by others; no merges lead to the xylophone."""
+    metadata, more = byte_level() | {"tokenizer.ggml.pre": pre}, ["LL", "'LL", "\u0120xylophone"]
+    tokens = [*metadata["tokenizer.ggml.tokens"], *(t for t in more if t not in metadata["tokenizer.ggml.tokens"])]
+    metadata["tokenizer.ggml.tokens"] = tokens
+    metadata["tokenizer.ggml.token_type"] = np.ones(len(tokens), np.int32)
+    metadata["tokenizer.ggml.merges"] = [*metadata["tokenizer.ggml.merges"], "L L", "' LL"]
+    ours = agree(tmp_path / "v.gguf", metadata, ["I'LL", "a xylophone"])
+    found = ours.encode("I'LL a xylophone", add_special_tokens=False).tokens
+    assert ("'LL" in found) == (pre in ("llama-bpe", "smaug-bpe", "qwen2"))
+    assert ("\u0120xylophone" in found) == (pre == "llama-bpe")
+
+
 @pytest.mark.parametrize("prefix", [True, False])
 def test_a_sentencepiece_tokenizer_cuts_as_llama_cpp_does(prefix, tmp_path):
     metadata = sentencepiece(prefix)

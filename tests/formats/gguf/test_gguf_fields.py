@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from miniquant import FormatError
 from miniquant.formats.fields import fields, parse
-from miniquant.formats.gguf import GGMLType, Typed, ValueType, encode, read_gguf, write_gguf
+from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
 from miniquant.formats.gguf.fields import block_fields
 from miniquant.inspect.hexview import diff, hexview, ribbon, super_block
@@ -261,6 +261,21 @@ def test_the_text_of_a_stretch_of_strings_shows_those_that_lie_in_it(tmp_path):
     elements = next(f for f in fields(path) if f.name == "metadata 't': elements")
     assert elements.text() == ", ".join(f"[{i}] 'token{i}'" for i in range(6)) + ", …"
     assert elements.text(elements.start + 14 * 3, elements.start + 14 * 4) == "[3] 'token3'"
+
+
+def test_a_string_of_more_than_forty_characters_shows_its_first_thirty_nine(tmp_path):
+    path = tmp_path / "long.gguf"
+    write_gguf(path, {}, {"t": ["a" * 40, "b" * 41]})
+    elements = next(f for f in fields(path) if f.name == "metadata 't': elements")
+    assert elements.text() == f"[0] '{'a' * 40}', [1] '{'b' * 39}…'"
+
+
+def test_the_data_of_a_type_without_a_codec_is_named_by_its_type(tmp_path):
+    path, kind = tmp_path / "raw.gguf", GGMLType.IQ1_S
+    assert kind not in CODECS
+    write_gguf(path, {"w": RawTensor(np.zeros(2 * kind.n_bytes, np.uint8), kind, (2, kind.block))}, {})
+    data = next(f for f in fields(path) if f.name == "tensor 'w': data")
+    assert data.text() == "2 blocks of type IQ1_S"
 
 
 def test_the_difference_of_two_files_is_named_by_field():

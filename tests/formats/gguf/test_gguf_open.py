@@ -87,6 +87,11 @@ def test_strings_of_an_array_are_decoded_only_when_asked_for(path):
         found[100_000]
 
 
+def test_an_array_of_four_strings_shows_all_of_them(path):
+    write_gguf(path, {}, {"tokens": ["a", "b", "c", "d"]})
+    assert repr(read_gguf(path).metadata["tokens"]) == "<4 strings: 'a', 'b', 'c', 'd'>"
+
+
 def test_numeric_arrays_are_views_of_the_file_that_cannot_change_it(path):
     write_gguf(path, {"w": GOOD}, {"a": np.arange(1_000_000)})
     files = []

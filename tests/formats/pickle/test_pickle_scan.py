@@ -340,6 +340,9 @@ def test_every_opcode_has_a_kind_and_what_is_explained_exists():
     assert set(MEANINGS) <= names
     importing = {name for name in names if kind_of(name) == "import"}
     assert importing == {"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"}
+    calling = {name for name in names if kind_of(name) == "call"}
+    assert calling == {"REDUCE", "BUILD", "OBJ", "NEWOBJ", "NEWOBJ_EX", "PERSID", "BINPERSID"}
+    assert importing | calling <= set(MEANINGS)
 
 
 def test_what_follows_a_pickle_is_an_error_that_names_its_place(tmp_path):

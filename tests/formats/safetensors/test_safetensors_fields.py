@@ -11,6 +11,7 @@ from safetensors.numpy import save
 
 from miniquant.core.errors import FormatError
 from miniquant.formats.fields import parse
+from miniquant.formats.json_places import byte_members
 from miniquant.formats.safetensors.read import open_safetensors
 
 W = {
@@ -77,3 +78,18 @@ def test_bfloat16_values_are_decoded_as_floats():
     parts, _ = parse(struct.pack("<Q", len(text)) + text + struct.pack("<2H", 0x3FC0, 0xC000))
     assert parts[-1].value.tolist() == [1.5, -2.0]
     assert parts[-1].text() == "[0] to [1]: 1.5, -2"
+
+
+def test_metadata_without_a_word_are_one_field():
+    header = b'{"__metadata__":{},"b":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}'
+    parts, error = parse(struct.pack("<Q", len(header)) + header + bytes(4))
+    assert error is None
+    (found,) = [part for part in parts if part.name == "metadata: entry"]
+    assert (found.text(), found.explanation, len(found)) == ("'{}'", "the entry", 2)
+
+
+def test_the_places_of_the_members_of_a_header_count_bytes():
+    assert [(m.key, m.at, m.start, m.end) for m in byte_members('{"é": 1, "b": 2}'.encode())] == [
+        ("é", 1, 7, 8),
+        ("b", 10, 15, 16),
+    ]

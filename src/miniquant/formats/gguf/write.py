@@ -38,6 +38,17 @@ class RawTensor(NamedTuple):
     shape: tuple[int, ...]
 
 
+class Weighed(NamedTuple):
+    """An array, or a ``LazyTensor``, to be encoded with an importance of each column, as ``encode`` takes it.
+
+    importance: (experts, in) float32; each expert of a (experts, out, in) tensor has its own, any other tensor one
+    """
+
+    data: Any
+    dtype: GGMLType | str
+    importance: np.ndarray
+
+
 class LazyTensor(NamedTuple):
     """A tensor that is read when its turn to be written comes, a few rows at a time.
 
@@ -50,20 +61,26 @@ class LazyTensor(NamedTuple):
     rows: Callable[[int, int], np.ndarray]
 
 
+def weighed(data: Any, dtype: GGMLType, importance: np.ndarray | None) -> Any:
+    """A tensor as ``write_gguf`` takes it, with an importance of its columns if there is one."""
+    return (data, dtype) if importance is None else Weighed(data, dtype, importance)
+
+
 def write_gguf(
     path: str | os.PathLike[str], tensors: Mapping[str, Any], metadata: Mapping[str, Any], alignment: int = ALIGNMENT
 ) -> None:
     """Write a GGUF file, atomically and in the order given; the same input gives the same bytes.
 
     ``tensors`` maps names to arrays (stored in their own type), to pairs ``(array, "Q4_0")`` (encoded row by row while
-    writing), or to ``RawTensor``; a ``LazyTensor`` may stand for an array. ``metadata`` maps keys to values;
-    ``general.alignment`` is added if it is not 32.
+    writing), to ``Weighed``, or to ``RawTensor``; a ``LazyTensor`` may stand for an array. ``metadata`` maps keys to
+    values; ``general.alignment`` is added if it is not 32.
 
     Raises ``SchemeError``, ``QuantizationError`` or ``MetadataError`` for what the format cannot hold, ``WriteError``
     if the file cannot be written. In each case an existing file stays as it was.
     """
     pairs = _with_alignment(metadata, alignment)
     block = encode_metadata(pairs)
+    weighed = {name: value.importance for name, value in tensors.items() if isinstance(value, Weighed)}
     sources = {name: _source(name, value) for name, value in tensors.items()}
     infos, offset = [], 0
     for name, (_, dtype, shape) in sources.items():
@@ -75,7 +92,7 @@ def write_gguf(
         file.write(head)
         file.write(bytes(padded(len(head), alignment) - len(head)))
         for info in infos:
-            for part in _encoded(info, sources[info.name][0]):
+            for part in _encoded(info, sources[info.name][0], weighed.get(info.name)):
                 file.write(part)
             file.write(bytes(padded(info.n_bytes, alignment) - info.n_bytes))
 
@@ -101,6 +118,7 @@ def _source(name: str, value: Any) -> tuple[Any, GGMLType, tuple[int, ...]]:
     if isinstance(value, RawTensor):
         data, dtype, shape = _raw(name, value)
     else:
+        value = value[:2] if isinstance(value, Weighed) else value
         data, asked = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
         data = np.asarray(data) if isinstance(data, np.generic) else data
         if not is_torch(data) and not isinstance(data, np.ndarray | LazyTensor):
@@ -150,8 +168,8 @@ def _dtype_of(name: str, held: str, asked: Any) -> GGMLType:
     return found
 
 
-def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
-    """The bytes of one tensor, a piece at a time."""
+def _encoded(info: TensorInfo[GGMLType], data: Any, importance: np.ndarray | None = None) -> Iterator[memoryview]:
+    """The bytes of one tensor, a piece at a time; no piece holds rows of two experts that have an importance each."""
     if not info.n_bytes:
         return
     if is_torch(data):
@@ -164,8 +182,8 @@ def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
     size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
     rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
     step = max(1, min(PIECE, max(CHUNK, size // 4)) // width)
-    for start in range(0, size // width, step):
-        stop = min(start + step, size // width)
+    share = size // width // (1 if importance is None else len(importance))  # rows
+    for start, stop in _pieces(size // width, share, step):
         given = rows(start, stop)
         if given.shape != (stop - start, width):
             raise SchemeError(
@@ -173,11 +191,22 @@ def _encoded(info: TensorInfo[GGMLType], data: Any) -> Iterator[memoryview]:
             )
         with np.errstate(over="ignore"):
             w = np.ascontiguousarray(given, np.float32)
-        raw = encode(w, info.dtype)
+        raw = encode(w, info.dtype, None if importance is None else importance[start // share])
         if info.dtype != GGMLType.F32 or given.dtype.itemsize > 4:
             _check_encoded(info, given, raw, start)
         yield raw.data.cast("B")
         del given, w, raw  # before the next piece is read
+
+
+def _pieces(rows: int, share: int, step: int) -> Iterator[tuple[int, int]]:
+    """Where pieces of ``step`` rows begin and end; each share of the rows begins a piece.
+
+    >>> list(_pieces(6, 3, 2))
+    [(0, 2), (2, 3), (3, 5), (5, 6)]
+    """
+    for first in range(0, rows, max(1, share)):
+        for start in range(first, first + share, step):
+            yield start, min(start + step, first + share)
 
 
 def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:

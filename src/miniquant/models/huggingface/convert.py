@@ -19,8 +19,9 @@ import numpy as np
 from ...core.arrays import bfloat16_to_float32
 from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.codecs import CODECS
+from ...formats.gguf.imatrix import read_imatrix
 from ...formats.gguf.types import GGMLType
-from ...formats.gguf.write import LazyTensor, write_gguf
+from ...formats.gguf.write import LazyTensor, weighed, write_gguf
 from ...formats.safetensors.read import Stored, listed, open_checkpoint
 from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
@@ -40,12 +41,15 @@ _PIECE = 2**20  # weights
 class Converted(NamedTuple):
     """What became of a folder: the type of every tensor in the GGUF file, and the tensors left out, with the reason.
 
-    ``notes`` say which texts get other tokens than in transformers.
+    ``notes`` say which texts get other tokens than in transformers. ``weighed`` are the tensors whose columns an
+    importance matrix weighed, of those ``quantized``.
     """
 
     types: dict[str, str]
     skipped: dict[str, str]
     notes: tuple[str, ...] = ()
+    weighed: frozenset[str] = frozenset()
+    quantized: tuple[str, ...] = ()
 
 
 def convert_folder(
@@ -53,12 +57,15 @@ def convert_folder(
     path: str | os.PathLike[str],
     kind: GGMLType | str | FileType = "Q8_0",
     advance: Callable[[int, int], None] = lambda done, total: None,
+    imatrix: str | os.PathLike[str] | None = None,
 ) -> Converted:
     """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
 
     Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
-    what a codec names as ``head``; a mix, or another one of ``PRESETS``, follows llama.cpp's rules. Raises
-    ``FormatError`` for a folder that is damaged, incomplete, or would run differently in llama.cpp,
+    what a codec names as ``head``; a mix, or another one of ``PRESETS``, follows llama.cpp's rules. ``imatrix``: a file
+    that says how much each column of each matrix counts.
+
+    Raises ``FormatError`` for a folder that is damaged, incomplete, or would run differently in llama.cpp,
     ``PickleSecurityRisk`` for a checkpoint that is a pickle, ``SchemeError`` for a type that does not exist or does not
     fit, and whatever ``write_gguf`` raises. Nothing is written then.
     """
@@ -66,13 +73,17 @@ def convert_folder(
     recipe, config = read_recipe(folder)
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
-    types = _types(rows, chosen, recipe.metadata)
+    matrix = None if imatrix is None else read_imatrix(imatrix)
+    types = _types(rows, chosen, recipe.metadata, matrix is not None)
+    quantized = {name: shape for name, shape in _shapes(rows).items() if types[name].quantized}
+    counts = {} if matrix is None else matrix.importances(quantized)
     tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
     metadata = recipe.metadata | {
         "general.name": folder.resolve().name or "model",
         "general.file_type": chosen.number,
         **tokenizer.metadata,
         **quantization_version(types.values()),
+        **({} if matrix is None or imatrix is None else matrix.keys(imatrix)),
     }
     total = sum(int(np.prod(row.shape)) for row, _ in rows)
     done = 0
@@ -82,10 +93,14 @@ def convert_folder(
         done += weights
         advance(done, total)
 
-    tensors = {row.ours: (lazily(row, where, count), types[row.ours]) for row, where in rows}
+    tensors = {
+        row.ours: weighed(lazily(row, where, count), types[row.ours], counts.get(row.ours)) for row, where in rows
+    }
     added = {name: (w, GGMLType.F32) for name, w in recipe.added().items()}
     write_gguf(path, tensors | added, metadata)
-    return Converted({name: kind.name for name, (_, kind) in (tensors | added).items()}, skipped, tokenizer.notes)
+    names = {name: kind.name for name, kind in types.items()} | {name: kind.name for name, (_, kind) in added.items()}
+    used = frozenset(name for name in counts if CODECS[types[name]].weighs)
+    return Converted(names, skipped, tokenizer.notes, used, tuple(quantized))
 
 
 def read_recipe(folder: Path) -> tuple[Recipe, Config]:
@@ -206,10 +221,16 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     return LazyTensor(shape, _HELD[stored.dtype], rows)
 
 
-def _types(rows: list[tuple[Row, Stored]], kind: FileType, metadata: Mapping[str, Any]) -> dict[str, GGMLType]:
+def _shapes(rows: list[tuple[Row, Stored]]) -> dict[str, tuple[int, ...]]:
+    return {row.ours: row.shape[::-1] if row.transposed else row.shape for row, _ in rows}
+
+
+def _types(
+    rows: list[tuple[Row, Stored]], kind: FileType, metadata: Mapping[str, Any], weighed: bool = False
+) -> dict[str, GGMLType]:
     """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
-    shapes = {row.ours: row.shape[::-1] if row.transposed else row.shape for row, _ in rows}
-    quantized = kind.types_of(shapes, metadata)
+    shapes = _shapes(rows)
+    quantized = kind.types_of(shapes, metadata, weighed)
     for row, _ in rows:
         chosen, width = quantized.get(row.ours, GGMLType.F32), shapes[row.ours][-1]
         if width % chosen.block:

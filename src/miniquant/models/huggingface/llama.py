@@ -12,10 +12,12 @@ Source: ``modeling_llama.py``, ``modeling_qwen2.py`` and ``modeling_rope_utils.p
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
 
+from ...core.errors import SchemeError
 from .config import Config, Recipe, Row
 
 _ROPE_KEYS = {
@@ -121,6 +123,20 @@ def _layer(d: int, mlp: int, queries: int, keys: int, biases: dict[str, bool]) -
         if biases[part]:
             rows.append(Row(f"{theirs}.bias", f"{ours}.bias", shape[:1]))
     return [row._replace(theirs=f"model.layers.{{}}.{row.theirs}", ours=f"blk.{{}}.{row.ours}") for row in rows]
+
+
+def gguf_name(name: str) -> str:
+    """llama.cpp's name of a parameter of a layer. Raises ``SchemeError`` for one that these models do not have.
+
+    >>> gguf_name("model.layers.3.self_attn.q_proj.weight")
+    'blk.3.attn_q.weight'
+    """
+    found = re.fullmatch(r"model\.layers\.(\d+)\.(.+)", name)
+    names = {row.theirs: row.ours for row in _layer(1, 1, 1, 1, dict.fromkeys(("qkv", "o", "mlp"), True))}
+    theirs = f"model.layers.{{}}.{found[2]}" if found else ""
+    if found is None or theirs not in names:
+        raise SchemeError(f"{name!r} is no parameter of a layer of a Llama or Qwen2")
+    return names[theirs].format(found[1])
 
 
 def rope_order(heads: int, head_dim: int) -> np.ndarray:

@@ -96,6 +96,11 @@ def test_the_points_of_two_bits_have_an_even_sum():
         assert not (digits.sum(axis=1) % 2).any()
 
 
+@pytest.mark.parametrize("name", PLACES)
+def test_a_codebook_holds_float32_so_that_decoding_needs_nothing_wider(name):
+    assert getattr(codebooks, name).dtype == f32
+
+
 def test_seven_signs_give_the_eighth():
     found = codebooks.signs_of_seven(np.arange(128))
     assert (found.prod(axis=1) == 1).all()

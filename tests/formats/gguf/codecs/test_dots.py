@@ -11,6 +11,7 @@ from gguf.quants import dequantize
 
 from miniquant.formats.gguf import encode
 from miniquant.formats.gguf.codecs import CODECS
+from miniquant.formats.gguf.codecs.common import float16_of
 
 WITH_A_DOT = [dtype for dtype, codec in CODECS.items() if codec.kernels and codec.kernels.dot]
 UNPACKED = [dtype for dtype, codec in CODECS.items() if codec.kernels and codec.kernels.unpack]
@@ -62,6 +63,13 @@ def test_a_kernel_in_plain_python_unpacks_the_official_weights(dtype):
     with np.errstate(all="ignore"):
         CODECS[dtype].kernels.unpack(blocks, out)
     assert np.array_equal(out.reshape(weights.shape), weights)
+
+
+def test_a_kernel_reads_every_float16_as_numpy_does():
+    expected = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    found = np.array([float16_of(bits) for bits in range(2**16)], np.float32)
+    assert np.array_equal(found, expected, equal_nan=True)
+    assert np.array_equal(np.signbit(found), np.signbit(expected))
 
 
 def test_the_types_with_kernels_are_those_that_the_runtime_computes_with():

@@ -94,6 +94,11 @@ def test_the_fields_of_a_block_are_its_bytes_in_order(codec):
     assert all((field.text and field.text[0].islower()) or field.text.startswith("byte") for field in codec.fields)
 
 
+@pytest.mark.parametrize("codec", [c for c in CODECS.values() if c.super_block], ids=lambda codec: codec.dtype.name)
+def test_a_super_block_is_a_whole_number_of_sub_blocks(codec):
+    assert codec.dtype.block % codec.sub_block == 0 < codec.sub_block < codec.dtype.block
+
+
 def test_the_fields_of_q8_k_which_no_file_holds_are_its_bytes_too():
     raw = np.arange(2 * 292).reshape(2, -1).astype(np.uint8)
     assert np.array_equal(np.concatenate(list(split_fields(raw, Q8_K_FIELDS).values()), axis=1), raw)

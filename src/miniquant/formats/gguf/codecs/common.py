@@ -38,12 +38,15 @@ def first_extreme(w: np.ndarray, x: np.ndarray) -> np.ndarray:
     return extreme
 
 
-def sums(x: np.ndarray) -> np.ndarray:
+def sums(x: np.ndarray, start: float = 0.0) -> np.ndarray:
     """Down each column, one number after another, as ggml adds; numpy adds a lone column in another order.
 
-    x: (n, columns) float32   ->   (columns,) float32
+    x: (n, columns) float32; start: 0.0, or -0.0, which leaves a sum of nothing but -0.0 what it is
+    ->   (columns,) float32
     """
-    total: np.ndarray = np.add.reduce(x, axis=0) if x.shape[1] != 1 else np.cumsum(x, axis=0)[-1]
+    if x.shape[1] == 1:
+        return np.asarray(np.cumsum(x, axis=0)[-1] + f32(start))
+    total: np.ndarray = np.add.reduce(x, axis=0, initial=f32(start))
     return total
 
 

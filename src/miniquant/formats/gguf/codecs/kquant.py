@@ -24,6 +24,7 @@ from .search import (
     Search,
     finer_steps,
     integers,
+    nearest,
     search_positive_scale,
     search_scale,
     search_scale_and_min,
@@ -129,6 +130,7 @@ class Fit(NamedTuple):
 
 
 Importance = Callable[[np.ndarray], np.ndarray]  # (weights, sub-blocks) -> how much the error of each counts, as large
+Packed = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]  # scales, mins -> scales, mins
 
 
 def fit_scales_and_mins(
@@ -150,23 +152,30 @@ def fit_scales_and_mins(
     first, count: the attempts of the search, see ``steps``; absolute: the error is not squared
     """
     x = sub_blocks(w, size)  # (size, sub-blocks of all)
-    found = search_scale_and_min(x, importance(x), top, steps(top, first, count), absolute)
+    factors = steps(top, first, count)
+    found = search_scale_and_min(x, importance(x), top, factors, absolute=absolute, cut_first=False)
     scales, d = unsigned_integers(found.scale.reshape(len(w), -1), scale_top)
     mins, dmin = unsigned_integers(found.min.reshape(len(w), -1), scale_top)
     return _round(x, found, top, scales, d, mins, dmin)
 
 
-def fit_weighted_scales_and_mins(w: np.ndarray, weights: np.ndarray, *, size: int, top: int, scale_top: int) -> Fit:
+def fit_weighted_scales_and_mins(
+    w: np.ndarray, weights: np.ndarray, *, size: int, top: int, scale_top: int, packed: Packed
+) -> Fit:
     """The same where ``weights`` says how much the error of each weight counts; it chooses the integers of scales, too.
 
-    w, weights: (blocks, 256) float32; the others as above. Source: ``quantize_row_q4_K_impl`` in ``ggml-quants.c``.
+    w, weights: (blocks, 256) float32; the others as above
+    packed: scales and mins of eight bits -> what is left of them in the file, where they are too large for it
+
+    Source: ``quantize_row_q4_K_impl`` in ``ggml-quants.c``.
     """
     x, counts = sub_blocks(w, size), sub_blocks(weights, size)
-    found = search_scale_and_min(x, counts, top, finer_steps(top), absolute=False)
+    found = search_scale_and_min(x, counts, top, finer_steps(top), absolute=False, cut_first=True)
     together = _by_block(sums(counts), w)
     d, scales = search_positive_scale(_by_block(found.scale, w), together, scale_top)
     dmin, mins = search_positive_scale(_by_block(found.min, w), together, scale_top)
-    return _round(x, found, top, scales.T.astype(np.uint8), d[:, None], mins.T.astype(np.uint8), dmin[:, None])
+    scales, mins = packed(scales.T.astype(np.uint8), mins.T.astype(np.uint8))
+    return _round(x, found, top, scales, d[:, None], mins, dmin[:, None])
 
 
 def _by_block(numbers: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -184,7 +193,7 @@ def _round(
     dmin: np.ndarray,
 ) -> Fit:
     step = (as_float16(d) * scales).reshape(-1)
-    q = np.rint((x + (as_float16(dmin) * mins).reshape(-1)) / step)
+    q = nearest((x + (as_float16(dmin) * mins).reshape(-1)) / step)
     return Fit(integers_of_weights(q, found, step, 0, top), scales, mins, d, dmin)
 
 
@@ -226,7 +235,7 @@ def fit_scales(
     numbers = found.scale.reshape(len(w), -1)
     scales, d = signed_integers(numbers, scale_bottom)
     step = (as_float16(d) * scales).reshape(-1)
-    q = integers_of_weights(np.rint(x / step), found, step, bottom, -bottom - 1)
+    q = integers_of_weights(nearest(x / step), found, step, bottom, -bottom - 1)
     return SignedFit(q, scales, d, np.abs(numbers).max(axis=1) < SMALLEST)
 
 
@@ -241,7 +250,7 @@ def fit_weighted_scales(w: np.ndarray, weights: np.ndarray, *, size: int, bottom
     scales = integers(outer, len(w), scale_bottom, -scale_bottom - 1).T + f32(scale_bottom)
     d = outer.scale[:, None]
     step = (as_float16(d) * scales).reshape(-1)
-    q = integers_of_weights(np.rint(x / step), found, step, bottom, -bottom - 1)
+    q = integers_of_weights(nearest(x / step), found, step, bottom, -bottom - 1)
     return SignedFit(q, scales, d, d[:, 0] == 0)
 
 

@@ -42,7 +42,9 @@ class Q2_K(KQuant):
     def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search, the error not squared."""
         if weights is not None:
-            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=3, scale_top=15)
+            fit = fit_weighted_scales_and_mins(
+                w, weights, size=self.sub_block, top=3, scale_top=15, packed=_packed_in_4_bits
+            )
         else:
             fit = fit_scales_and_mins(
                 w,
@@ -64,3 +66,8 @@ class Q2_K(KQuant):
         p = self.split(raw)
         out[...] = unpack_runs(p["qs"], 2, 32)
         scale_weights(out, number(p["d"]) * (p["scales"] & 15), number(p["dmin"]) * (p["scales"] >> 4))
+
+
+def _packed_in_4_bits(scales: np.ndarray, mins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What a byte keeps of a scale and a min of eight bits; ggml does not cut the scale, so it reaches into the min."""
+    return scales & 15, (mins | scales >> 4) & 15

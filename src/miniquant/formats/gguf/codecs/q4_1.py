@@ -80,7 +80,7 @@ class Q4_1(Codec):
     def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
         """Scale and min by search."""
         x, counts = np.ascontiguousarray(w.T), np.ascontiguousarray(weights.T)
-        found = search_scale_and_min(x, counts, 15, finer_steps(15), absolute=False)
+        found = search_scale_and_min(x, counts, 15, finer_steps(15), absolute=False, cut_first=True)
         out.view("<f2")[:, 0], out.view("<f2")[:, 1] = found.scale, -found.min
         q = integers(found, len(w), 0, 15)
         out[:, 4:] = pack_columns(q).T

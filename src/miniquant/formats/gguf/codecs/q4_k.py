@@ -82,7 +82,9 @@ class Q4_K(KQuantWithPackedMins):
     def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""
         if weights is not None:
-            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=15, scale_top=63)
+            fit = fit_weighted_scales_and_mins(
+                w, weights, size=self.sub_block, top=15, scale_top=63, packed=_packed_in_6_bits
+            )
         else:
             fit = fit_scales_and_mins(
                 w, size=self.sub_block, top=15, scale_top=63, importance=spread_importance, first=-1.0, count=20
@@ -94,3 +96,16 @@ class Q4_K(KQuantWithPackedMins):
     def unpack_integers(self, p: dict[str, np.ndarray]) -> np.ndarray:
         """0 to 15."""
         return unpack_runs(p["qs"], 4, 32)
+
+
+def _packed_in_6_bits(scales: np.ndarray, mins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """What twelve bytes keep of eight scales and eight mins of eight bits, (blocks, 8) uint8 each.
+
+    ggml cuts none of the first four: their upper two bits mix with those of the last four, which lie beside them.
+    """
+
+    def kept(numbers: np.ndarray) -> np.ndarray:
+        first, last = numbers[:, :4], numbers[:, 4:]
+        return np.hstack([first & 63, last & 15 | (first >> 6 | last >> 4 & 3) << 4])
+
+    return kept(scales), kept(mins)

@@ -88,7 +88,7 @@ class Q5_1(Codec):
     def encode_weighted(self, w: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
         """Scale and min by search."""
         x, counts = np.ascontiguousarray(w.T), np.ascontiguousarray(weights.T)
-        found = search_scale_and_min(x, counts, 31, finer_steps(31), absolute=False)
+        found = search_scale_and_min(x, counts, 31, finer_steps(31), absolute=False, cut_first=True)
         out.view("<f2")[:, 0], out.view("<f2")[:, 1] = found.scale, -found.min
         q = integers(found, len(w), 0, 31)
         put_five_bits(q, out[:, 4:])

@@ -53,7 +53,7 @@ class Q5_K(KQuantWithPackedMins):
     def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""
         if weights is not None:
-            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=31, scale_top=63)
+            fit = fit_weighted_scales_and_mins(w, weights, size=self.sub_block, top=31, scale_top=63, packed=_cut)
         else:
             fit = fit_scales_and_mins(
                 w, size=self.sub_block, top=31, scale_top=63, importance=spread_importance, first=-0.5, count=15
@@ -67,3 +67,8 @@ class Q5_K(KQuantWithPackedMins):
         """0 to 31."""
         q: np.ndarray = unpack_runs(p["qs"], 4, 32) | unpack_runs(p["qh"], 1, 32) << 4
         return q
+
+
+def _cut(scales: np.ndarray, mins: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """ggml cuts these, other than in Q4_K."""
+    return np.minimum(scales, 63), np.minimum(mins, 63)

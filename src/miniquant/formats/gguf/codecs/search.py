@@ -18,8 +18,9 @@ import numpy as np
 
 from .common import sums
 
-SMALLEST = np.float32(1e-15)  # of the largest weight of a sub-block: below, all of them are taken for zeros
 f32 = np.float32
+SMALLEST = f32(1e-15)  # of the largest weight of a sub-block: below, all of them are taken for zeros
+LARGEST = f32(2**22 - 1)  # magnitude that ggml rounds to the nearest integer
 
 
 class Search(NamedTuple):
@@ -50,26 +51,54 @@ def steps(top: int, first: float, count: int, by: float = 0.1) -> np.ndarray:
     return f32(first) + f32(by) * np.arange(count + 1, dtype=f32) + f32(top)
 
 
+def nearest(v: np.ndarray) -> np.ndarray:
+    """``v`` rounded to integers, in place, as ggml's ``nearest_int`` does it.
+
+    It adds 1.5 · 2²³ and takes the lower 23 bits of the sum for the integer. Up to 2²² that is the nearest integer.
+    A larger number leaves bits that mean nothing, infinity leaves -2²² and NaN 0. ggml computes with those.
+
+    >>> nearest(np.array([2.5, -0.7, 5e6, np.inf, np.nan], np.float32)).astype(int).tolist()
+    [2, -1, -3791456, -4194304, 0]
+    """
+    if v.size and not (v.min() >= -LARGEST and v.max() <= LARGEST):  # NaN is never within
+        bits = (v + f32(3 * 2**22)).view(np.int32)
+        np.copyto(v, (bits & (2**23 - 1)) - 2**22)
+    else:
+        np.rint(v, out=v)
+    return v
+
+
 def search_scale_and_min(
-    x: np.ndarray, importance: np.ndarray, top: int, factors: np.ndarray, absolute: bool
+    x: np.ndarray, importance: np.ndarray, top: int, factors: np.ndarray, *, absolute: bool, cut_first: bool
 ) -> Search:
     """A scale and a min for integers of 0 to ``top``, whose weighted error is smallest of all that are tried.
 
     x, importance: (weights, sub-blocks) float32, contiguous. The error is squared, or ``absolute``. The min is never
     above zero: a sub-block of positive weights counts from zero.
+
+    ``cut_first``: cut to 0 … ``top``, then round, as ggml does with an importance matrix; without one, it rounds first.
+    That makes a difference where a min so close to the largest weight was found that hardly a range is left.
     """
-    first: np.ndarray = np.take_along_axis(x, x.argmin(axis=0)[None], axis=0)[0]  # of two zeros, it keeps its sign
-    low, high = np.where(first > 0, f32(0), first), x.max(axis=0)
+    first, last = (  # of two zeros, the one that comes first, with its sign
+        np.take_along_axis(x, at[None], axis=0)[0] for at in (x.argmin(axis=0), x.argmax(axis=0))
+    )
+    low, high = np.where(first > 0, f32(0), first), last
     q, t, weighted = np.empty_like(x), np.empty_like(x), np.empty_like(x)
     total = sums(importance)
-    total_x = sums(np.multiply(importance, x, out=t))
+    total_x = sums(np.multiply(importance, x, out=t), start=-0.0)  # the sign of a zero matters: 1 / 0 is infinite
+
+    def to_integers(v: np.ndarray) -> np.ndarray:
+        """In place."""
+        if not cut_first:
+            nearest(v)
+        np.fmax(v, f32(0), out=v)  # NaN becomes 0
+        np.fmin(v, f32(top), out=v)
+        return np.rint(v, out=v) if cut_first else v
 
     def round_to(inverse: np.ndarray) -> None:
         np.subtract(x, low, out=q)
         np.multiply(q, inverse, out=q)
-        np.rint(q, out=q)
-        np.maximum(q, f32(0), out=q)
-        np.minimum(q, f32(top), out=q)
+        to_integers(q)
 
     def error(scale: np.ndarray, offset: np.ndarray) -> np.ndarray:
         np.multiply(q, scale, out=t)
@@ -84,6 +113,7 @@ def search_scale_and_min(
 
     inverse = f32(top) / (high - low)
     scale, flat = f32(1) / inverse, high == low
+    inverse = np.where(np.isfinite(inverse), inverse, f32(0))  # every integer becomes 0
     round_to(inverse)
     best = error(scale, low)
     best_low, best_inverse = low, inverse
@@ -107,8 +137,8 @@ def search_scale_and_min(
         low = np.where(better, offset, low)  # the next attempt counts from here
 
     def integers(chosen: np.ndarray) -> np.ndarray:
-        found = np.rint((x[:, chosen] - best_low[chosen]) * best_inverse[chosen])
-        return np.where(np.isfinite(found) & ~flat[chosen], found, f32(0))
+        found = to_integers((x[:, chosen] - best_low[chosen]) * best_inverse[chosen])
+        return np.where(flat[chosen], f32(0), found)
 
     return Search(np.where(flat, f32(0), scale), -low, integers)
 
@@ -170,23 +200,26 @@ def search_positive_scale(x: np.ndarray, importance: np.ndarray, top: int) -> tu
     """A scale for integers of 0 to ``top``, for numbers of which none is below zero, and the integers.
 
     x, importance: (numbers, columns) float32   ->   (columns,) float32, (numbers, columns) float32
+
+    Where the importance is zero in places, least squares may have found a number below zero after all. Its integer is
+    kept in eight bits without a sign: -1 becomes 255, here as in ggml.
     """
     high = np.maximum(x.max(axis=0), f32(0))
     zero = high < SMALLEST
     inverse = f32(top) / high
 
-    def error(inverse: np.ndarray) -> np.ndarray:
-        difference = x - f32(1) / inverse * np.minimum(np.rint(inverse * x), f32(top))
+    def error(inverse: np.ndarray, q: np.ndarray) -> np.ndarray:
+        difference = x - f32(1) / inverse * q
         total: np.ndarray = sums(importance * difference * difference)
         return total
 
-    best = error(inverse)
+    best = error(inverse, nearest(inverse * x) % f32(256))
     for i in [*range(-4, 0), *range(1, 5)]:
         tried = (f32(0.1) * f32(i) + f32(top)) / high
-        found = error(tried)
+        found = error(tried, np.minimum(nearest(tried * x), f32(top)))
         better = found < best
         best, inverse = np.where(better, found, best), np.where(better, tried, inverse)
-    q = np.minimum(np.rint(inverse * x), f32(top))
+    q = np.minimum(nearest(inverse * x), f32(top))
     scale = _improve(x, importance, q, -np.inf, top)
     return np.where(zero, f32(0), scale), np.where(zero, f32(0), q)
 
@@ -195,23 +228,28 @@ def _improve(x: np.ndarray, importance: np.ndarray, q: np.ndarray, bottom: float
     """Five times over, every weight may move to the integer that now fits best; the scale that fits all of them.
 
     x, importance, q: (weights, sub-blocks) float32, q is changed in place   ->   (sub-blocks,) float32
+
+    Without a ``bottom`` the integers are kept in eight bits; the sums take each as it was before that.
     """
     product = importance * x
     sum_qx = sums(product * q)
     sum_qq = sums(importance * q * q)
+    unsigned = bottom == -np.inf
+    if unsigned:
+        q %= f32(256)
     for _ in range(5):
         before = q.copy()
         for i in range(len(x)):
             others_qx = sum_qx - product[i] * q[i]
             others_qq = sum_qq - importance[i] * q[i] * q[i]
-            new = np.maximum(np.minimum(np.rint(x[i] * others_qq / others_qx), f32(top)), f32(bottom))
+            new = np.maximum(np.minimum(nearest(x[i] * others_qq / others_qx), f32(top)), f32(bottom))
             new_qx = others_qx + product[i] * new
             new_qq = others_qq + importance[i] * new * new
             better = (others_qx > 0) & (new != q[i]) & (new_qq > 0)
-            if bottom == -np.inf:
+            if unsigned:
                 better &= others_qq > 0
             better &= new_qx * new_qx * sum_qq > sum_qx * sum_qx * new_qq
-            np.copyto(q[i], new, where=better)
+            np.copyto(q[i], new % f32(256) if unsigned else new, where=better)
             np.copyto(sum_qx, new_qx, where=better)
             np.copyto(sum_qq, new_qq, where=better)
         if np.array_equal(q, before):
