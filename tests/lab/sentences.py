@@ -137,7 +137,8 @@ def _of_sentence(sentence: str, facts: list[One]) -> Iterator[str]:
 
 
 PLACE = re.compile(
-    r"[Oo]f the (bad inputs|good inputs|inputs) tried, (exactly those|on all those|all but those|only those)"
+    r"[Oo]f the (bad inputs|good inputs|inputs) tried, "
+    r"(exactly those|on all those|all but those|only those|the wrong one is the only one)"
     r" where (.+?)(?: (are wrong|show this)|\.$|$)( \((\d+) more such inputs? (?:are|is) right\))?"
 )
 
@@ -152,7 +153,9 @@ def _of_places(sentence: str, facts: list[One]) -> Iterator[str]:
             continue
         inside = {one.number for one in among if test(one)}
         wrong = {one.number for one in among if one.wrong}
-        if found[2] == "exactly those":
+        if found[2] == "the wrong one is the only one":
+            true = inside == wrong and len(wrong) == 1
+        elif found[2] == "exactly those":
             true = inside == wrong if found[4] == "are wrong" else inside <= wrong
         elif found[2] == "all but those":
             others = {one.number for one in among} - inside

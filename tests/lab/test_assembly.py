@@ -220,7 +220,9 @@ def test_the_form_is_empty_and_the_answers_that_wait_are_counted(tmp_path, quick
 
 def test_the_list_of_wrong_functions_begins_with_their_names(tmp_path, quick):
     notebook(tmp_path, "08-container.ipynb", HEADER.replace("MAGIC, 1,", "MAGIC, 2,"))
-    assert "  lab 08, header_bytes: wrong on 8 of 8 cases" in repr(assemble(tmp_path, tmp_path / "out"))
+    cases = len(exercises()["header_bytes"].all_cases())
+    line = f"  lab 08, header_bytes: wrong on {cases} of {cases} cases"
+    assert line in repr(assemble(tmp_path, tmp_path / "out"))
 
 
 def test_nothing_is_written_and_nothing_is_left_when_it_is_interrupted(tmp_path, quick, monkeypatch):

@@ -103,6 +103,21 @@ def test_a_stub_falls_back_to_the_reference_and_is_not_attempted():
     assert BYTES.goal in repr(report)
 
 
+def test_a_call_that_waits_for_a_busy_machine_is_not_taken_for_an_endless_loop():
+    def patient(values):
+        time.sleep(2 * judging.SECONDS)  # as long as an import takes where other programs run
+        return 2 * values
+
+    assert double(patient).passed
+
+
+def test_a_call_that_waits_for_ever_is_stopped_by_the_clock():
+    begun = time.monotonic()
+    report = double(lambda values: time.sleep(60))
+    assert "no answer after" in repr(report)
+    assert time.monotonic() - begun < 60
+
+
 def test_a_not_implemented_error_from_deeper_down_is_not_covered_up():
     def helper():
         raise NotImplementedError("from the depths")

@@ -16,6 +16,7 @@ import miniquant
 from miniquant import FormatError
 from miniquant.formats.gguf import read_gguf, write_gguf
 from miniquant.lab import evaluate, exercises
+from miniquant.lab.limit import TooSlow
 from miniquant.lessons.hostile_files import given, limited
 from miniquant.lessons.hostile_files.build import gguf_file, info
 from miniquant.lessons.hostile_files.fuzz import damaged, fuzz, places
@@ -51,6 +52,26 @@ def test_honest_gguf_files_are_read_as_the_library_reads_them(reader, valid, tmp
         (tmp_path / "f").write_bytes(data)
         with read_gguf(tmp_path / "f") as file:
             assert reader(data, Machine()) == {name: file.raw(name).tobytes() for name in file.tensors}
+
+
+def test_an_answer_that_comes_after_the_time_is_up_is_not_taken_for_the_next_one(valid, monkeypatch):
+    process = limited._Process()
+    monkeypatch.setattr(limited, "_process", process)
+    first, second = run_limited(valid[0]), run_limited(valid[1])
+    late = process.child.stdout
+
+    class TimeIsUp:
+        def readline(self):
+            raise TooSlow
+
+        def close(self):
+            late.close()
+
+    process.child.stdout = TimeIsUp()
+    with pytest.raises(TooSlow):
+        run_limited(valid[0])
+    assert run_limited(valid[1]) == second != first
+    process.close()
 
 
 # ---- files that harm the naive reader --------------------------------------------------------------------------------

@@ -281,3 +281,16 @@ def test_an_answer_in_another_style_is_judged_by_what_it_does(name, source, said
     exec(source, scope)
     report = evaluate(find(name), scope[name])
     assert said in repr(report)
+
+
+def test_the_dims_of_a_drawn_shape_may_be_integers_of_numpy():
+    def model_shapes(names):
+        n = (st.sampled_from([32, 64, 96]) | st.integers(1, 300)).map(np.int64)
+        shapes = st.tuples(n) | st.tuples(st.integers(1, 8), n)
+        return st.dictionaries(st.sampled_from(names), shapes, max_size=5)
+
+    def of_bools(names):
+        return model_shapes(names).map(lambda drawn: {name: (True, 32) for name in drawn})
+
+    assert evaluate(find("model_shapes"), model_shapes).passed
+    assert evaluate(find("model_shapes"), of_bools, search=False).status == "failed"

@@ -115,9 +115,34 @@ def told_apart(found: Difference, expected: Any, got: Any) -> Difference:
 def equal(a: Any, b: Any, tolerance: float = 0.0, *, ordered: bool = True) -> bool:
     """Whether two results are the same, types and all; never raises."""
     try:
-        return all(difference(x, y, tolerance, ordered=ordered) is None for x, y in ((a, b), (b, a)))
+        return _same(a, b, tolerance, ordered)
     except Exception:
         return False
+
+
+def _same(a: Any, b: Any, tolerance: float, ordered: bool) -> bool:
+    """Whether there is no difference from ``a`` to ``b``, nor from ``b`` to ``a``; it writes no sentence about one."""
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+        return a.shape == b.shape and a.dtype == b.dtype and bool(_same_numbers(a, b, tolerance).all())
+    if type(a) is type(b) and isinstance(a, str | bytes):
+        return bool(a == b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        same_keys = list(a) == list(b) if ordered else a.keys() == b.keys()
+        return same_keys and all(_same(a[key], b[key], tolerance, ordered) for key in a)
+    if (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
+        return len(a) == len(b) and all(_same(x, y, tolerance, ordered) for x, y in zip(a, b))
+    return all(difference(x, y, tolerance, ordered=ordered) is None for x, y in ((a, b), (b, a)))
+
+
+def _same_numbers(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
+    """For arrays of one shape and dtype, which elements are equal: both NaN, or no farther apart than ``tolerance``."""
+    with np.errstate(invalid="ignore"):  # a signalling NaN, as bytes read in the wrong place may be
+        same: np.ndarray = a == b
+        if a.dtype.kind == "f" and not same.all():
+            wide_a, wide_b = a.astype(float), b.astype(float)
+            same |= np.isnan(wide_a) & np.isnan(wide_b)
+            same |= np.abs(wide_a - wide_b) <= tolerance
+    return same
 
 
 def kind(value: Any) -> str:
@@ -194,19 +219,12 @@ def _array_difference(expected: np.ndarray, got: np.ndarray, tolerance: float) -
         return Difference("the dtype differs", str(expected.dtype), str(got.dtype))
     if expected.size == 0:
         return None
-    floating = np.issubdtype(expected.dtype, np.floating)
-    with np.errstate(invalid="ignore"):  # a signalling NaN, as bytes read in the wrong place may be
-        wide_expected, wide_got = (expected.astype(float), got.astype(float)) if floating else (expected, got)
-    if floating and (np.isnan(wide_got) & ~np.isnan(wide_expected)).any():
-        at = np.argwhere(np.isnan(wide_got) & ~np.isnan(wide_expected))[0]
-        return Difference(f"the element {at.tolist()} is not a number (NaN)", _number(expected, at), "nan")
-    same = wide_expected == wide_got
-    if floating:
-        with np.errstate(invalid="ignore"):
-            same |= np.isnan(wide_expected) & np.isnan(wide_got)
-            same |= np.abs(wide_expected - wide_got) <= tolerance
+    same = _same_numbers(expected, got, tolerance)
     if same.all():
         return None
+    if expected.dtype.kind == "f" and (new := np.isnan(got) & ~np.isnan(expected)).any():
+        at = np.argwhere(new)[0]
+        return Difference(f"the element {at.tolist()} is not a number (NaN)", _number(expected, at), "nan")
     at = np.argwhere(~same)[0] if same.ndim else np.array([], int)
     place = f"the element {at.tolist()} differs" if same.ndim else "the value differs"
     if same.size > 1 and (~same).sum() > 1:

@@ -88,7 +88,9 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     else:
         text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
     if place and place not in text:
-        text += f"; {tried}{for_these}, {_those(place)} {'are wrong' if whole else 'show this'}"
+        lonely = whole and len(wrong) == 1 and place.startswith("where ")  # which may well be chance
+        said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
+        text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
     elif not place and whole:
         text += nearly(facts, wrong, among, tried) or _in_a_list(facts, seen, wrong, among, tried)
     return _ended(seen, text)

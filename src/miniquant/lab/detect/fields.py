@@ -61,7 +61,8 @@ def _units(fields: Fields, size: int) -> list[Unit]:
     return units if units and whole and units[0][1] == 0 and units[-1][2] == size else []
 
 
-NO_NUMBER = "scale|value|data|block|line|name$"  # fields whose bytes are no whole number
+# fields whose bytes are no whole number
+NO_NUMBER = "scale|value|data|block|line|JSON|text|padding|reserved|checksum|key$|name$"
 
 
 def _of_first(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:

@@ -100,7 +100,8 @@ def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
         if (np.minimum(near, 256 - near) <= 1).all():
             yield Seen(
                 "off by one",
-                "the bytes that differ are off by exactly 1",
+                "the bytes that differ are off by exactly 1"
+                + ", counted so that 00 follows ff" * bool((near == 255).any()),
                 "Compare how you round with what the docstring asks.",
                 22,
             )

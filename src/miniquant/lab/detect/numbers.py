@@ -205,6 +205,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                         f"every value is too {word} by the factor n / (n - 1), where n is {name}",
                         "Divide by n.",
                         16,
+                        weak=e.size < 3,
                     )
     offsets = g - e
     offset = float(offsets.flat[0])

@@ -147,8 +147,10 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
         yield Seen(f"only {words}", f"all values that are wrong belong to this: {words}", cure, 43, weak=True)
     if (b == 0).all() and a.any():
         yield Seen(f"{words}: 0", f"{words} {verb} 0, and all others are right", cure, 19)
+    last, length = np.indices(e.shape)[-1][inside], e.shape[-1]
     for k, side in ((1, "before"), (-1, "after")):
-        if "ind" in words and same(np.roll(e, k, axis=-1)[inside], b):
+        there = ((last >= k) & (last - k < length)).all()  # the first value has none before it, the last none after it
+        if "ind" in words and there and same(np.roll(e, k, axis=-1)[inside], b):
             text = f"in the place of {words} stand those one index {side}"
             yield Seen("a neighbour", f"{text}; all others are right", cure, 18, weak=len(set(a.tolist())) < 3)
     if " row" in words and "in each" not in words and inside.sum() > 1:

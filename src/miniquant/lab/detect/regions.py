@@ -15,6 +15,7 @@ Statistic = Callable[[Any], Any]
 CLOSE = 6e-4  # relative: a scale may have been rounded to float16
 TINY = 2.0**-25  # absolute: half of float16's smallest step
 LARGEST = 20_000  # values; a larger argument is left alone
+SPREAD = 2e-3  # relative: quotients that differ by more are not one number, whatever its last digits
 
 STATISTICS: tuple[tuple[str, Statistic], ...] = (
     ("the largest absolute value", lambda x: np.abs(x).max(-1)),
@@ -118,7 +119,11 @@ def _divisor(v: np.ndarray, e: np.ndarray) -> float:
     large = np.abs(e) > 1e-4
     if v.shape != e.shape or not large.any():
         return 0.0
-    divisor = float(np.median(v[large] / e[large]))
+    quotients = v[large] / e[large]
+    least, most = float(quotients.min()), float(quotients.max())
+    if not most - least <= SPREAD * abs(most):  # no median is needed then
+        return 0.0
+    divisor = float(np.median(quotients))
     if not np.isfinite(divisor) or divisor <= 0:
         return 0.0
     half = round(2 * divisor) / 2

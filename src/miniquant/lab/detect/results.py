@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
 
+from ..attempt import Outcome
 from ..compare import equal, short
 from ..guard import guarded
+from ..more_cases import further
 from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
@@ -39,6 +42,11 @@ from .trials import LAZY, again, ignored, overflow
 
 CHANGED, SHARED = "argument changed", "shared memory"  # titles
 SURE = 12  # below this rank, one pair is enough
+FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
+ELSEWHERE = 12  # so many inputs beyond the cases are looked at
+MOST, OFTEN = 0.8, 0.75  # so many wrong results of the cases must show it, and there such a part of that share
+MANY = 500
+_KEPT: dict[int, tuple[Outcome, set[Seen]]] = {}  # an outcome belongs to one case; it is held, so its id stays its own
 
 
 def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call]]]:
@@ -53,11 +61,22 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
         *_safely(lambda: [ignored(facts)]),
         *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),
+        *_safely(lambda: [_same_where_wrong(facts, calls)]),
     }
     sets = [found if _only_side(found) else found | everywhere for found in (_of_call(facts, call) for call in calls)]
-    seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
-    if not seen:
-        return [(how_far_off(facts, calls), list(calls))]
+    others: list[set[Seen]] = []
+    while True:
+        seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
+        if not seen:
+            return [(how_far_off(facts, calls), list(calls))]
+        if not seen.title.startswith(FORMULAS) or seen in everywhere:
+            break
+        others = others or _elsewhere(facts)
+        by_chance = len(places) < MOST * len(sets) or _constant_where_wrong(calls)
+        elsewhere = sum(seen in found for found in others) / len(others) if others else 1.0
+        if not by_chance and elsewhere >= OFTEN:
+            break
+        sets = [found - {seen} for found in sets]
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
@@ -67,11 +86,35 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
     return found
 
 
+def _same_where_wrong(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+    """One and the same number in all wrong results."""
+    value = short(calls[0].outcome.result)
+    found = Seen(f"always {value}", f"the result is {value} in every wrong case", "", 13)
+    return found if _constant_where_wrong(calls) else None
+
+
+def _constant_where_wrong(calls: Sequence[Call]) -> bool:
+    results = [call.outcome.result for call in calls]
+    numbers = all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in results)
+    return numbers and len(results) > 1 and all(x == results[0] for x in results)
+
+
+def _elsewhere(facts: Facts) -> list[set[Seen]]:
+    """What the results show on inputs beyond the cases: by chance, a formula may fit the cases alone."""
+    more = islice(further(facts.spec, facts.function), ELSEWHERE)
+    numbers = count(len(facts.calls))
+    return [_of_call(facts, Call(n, case, right, mine, None)) for n, (case, right, mine) in zip(numbers, more)]
+
+
 def is_choice(calls: Sequence[Call]) -> bool:
     """Whether the right results are few short texts, as True and False are, each of them for several inputs."""
-    found = {repr(call.expected.result) for call in calls}
     texts = all(isinstance(call.expected.result, str) and len(call.expected.result) <= 20 for call in calls)
-    return len(found) <= 4 or (texts and 2 * len(found) <= len(calls))
+    most, found = max(4, len(calls) // 2 if texts else 0), set[str]()
+    for call in calls:  # one after another: a large array is long to write out
+        found.add(repr(call.expected.result))
+        if len(found) > most:
+            return False
+    return True
 
 
 def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
@@ -104,7 +147,19 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 
 
 def _of_call(facts: Facts, call: Call) -> set[Seen]:
-    """Everything that one call shows."""
+    """Everything that one call shows.
+
+    It is kept for a while: the checks of a lesson look at each mistake alone, and beside its neighbours.
+    """
+    known = _KEPT.get(id(call.outcome))
+    if known is None:
+        if len(_KEPT) >= MANY:
+            _KEPT.clear()
+        known = _KEPT[id(call.outcome)] = call.outcome, _look_at(facts, call)
+    return known[1]
+
+
+def _look_at(facts: Facts, call: Call) -> set[Seen]:
     expected, got = call.expected.result, call.outcome.result
     if (call.outcome.change or call.outcome.view or call.outcome.kept) and equal(expected, got, facts.spec.tolerance):
         return {_side_effect(facts, call)}

@@ -96,4 +96,4 @@ def number(value: float) -> str:
     >>> number(2.0), number(0.5), number(1 / 3)
     ('2', '0.5', '0.3333')
     """
-    return f"{value:.4g}"
+    return f"{value + 0.0:.4g}"  # -0.0 is 0

@@ -24,7 +24,8 @@ WIDER = {
     "int32": np.int64,
     "uint32": np.int64,
 }
-TRIES = 6  # calls with another argument
+TRIES = 24  # calls with another argument
+STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 
 
 def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
@@ -91,7 +92,8 @@ def ignored(facts: Facts) -> Seen | None:
     good = [call for call in facts.calls if call.comparable]
     for index, name in enumerate(facts.names[: min((len(call.case) for call in good), default=0)]):
         tried = 0
-        for one, two in zip(good, [*good[1:], *good[:1]]):
+        pairs = [(one, two) for step in STEPS for one, two in zip(good, [*good[step:], *good[:step]])]
+        for one, two in pairs:
             if tried == TRIES or equal(one.case[index], two.case[index]):
                 continue
             case = (*one.case[:index], two.case[index], *one.case[index + 1 :])

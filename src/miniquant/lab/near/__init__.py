@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ..detect.results import is_choice
 from ..diagnose import evidence
 from ..limit import TooSlow
+from ..more_cases import parts_from
 from ..verdict import Call, Facts, problem, size_of
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, cost, variants
@@ -62,7 +63,11 @@ def near(facts: Facts) -> Near | None:
         return None
     bad = [call for call in facts.calls if call.refusal]
     whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
-    found = [_least(facts, variant, facts.calls if whole else good) for variant in whole or alike]
+    parts = parts_from(facts.spec, facts.function)
+    alike = [variant for variant in whole or alike if not parts(variant.function)]
+    if not alike:
+        return None
+    found = [_least(facts, variant, facts.calls if whole else good) for variant in alike]
     least = min(variant.rank for variant in found)
     phrases = list(dict.fromkeys(variant.phrase for variant in found if variant.rank <= least + 0.3))
     if UNKNOWN_NAMES in phrases[0] or "in place of another value" in phrases[0]:

@@ -18,8 +18,10 @@ def fold_block(state, scales):
     scales: {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"} -> (in,)
         float32, the divisor of each layer's input
     ->   a new dict of the same names, with new float32 arrays where
-         something changed, each number right to 0.0001; state and its
-         arrays stay as they are; scales that cannot be folded are ignored
+         something changed (the others may be those of state), each number
+         right to 0.0001; state and its arrays stay as they are; a scale
+         that cannot be folded without changing what the block computes is
+         ignored
     """
     out = dict(state)
     for norm, name in (("ln1", "attn.qkv"), ("ln2", "mlp.fc1")):

@@ -13,7 +13,8 @@ def fold_into_value(qkv_weight, qkv_bias, proj_weight, scale):
         (3 × d,) float32
     proj_weight: (d, d) float32; scale: (d,) float32, all above 0
     ->   the three of them, changed, as new float32 arrays, each number
-         right to 0.00001; what proj gives stays the same
+         right to 0.00001; what proj gives stays the same, and so do q
+         and k
     """
     d = len(scale)
     divisor = np.concatenate([np.ones(2 * d, np.float32), scale])  # (3 d,): q and k stay

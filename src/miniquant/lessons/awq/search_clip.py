@@ -14,11 +14,12 @@ def search_clip(w, hessian, ratios):
     w: (n,) float32, one group, not all 0; hessian: (n, n) float64; ratios:
         a list that begins with 1.0
     ->   the ratio whose rounding has the smallest error; of several such
-         ratios the first
+         ratios the first in the list
 
-    For a ratio: scale = float16(absmax × ratio / 7), integers w / scale
-    rounded half to even and clipped to -7 … 7. The error of a change d, the
-    weights that come back less w, is d @ hessian @ d.
+    For a ratio: scale = float16(absmax × ratio / 7), never 0; integers w /
+    scale rounded half to even and clipped to -7 … 7; all this in float32.
+    The error of a change d, the weights that come back less w, is d @
+    hessian @ d, in float64.
     """
 
     def error(ratio):

@@ -10,8 +10,8 @@ from ..shared.by_hand import by_digits
 def bump_header(layers, vocab, embed, context, heads, checksum):
     """The header of a bump file with a MiniGPT in it.
 
-    layers, vocab, embed, context, heads: integers up to 2**32 - 1;
-        checksum: 32 bytes
+    layers, vocab, embed, context, heads: integers up to 2**32 - 1, embed a
+        multiple of heads; checksum: 32 bytes
     ->   128 bytes, model_type 2; every number little-endian
     """
     width = embed // heads

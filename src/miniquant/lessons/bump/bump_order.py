@@ -15,8 +15,8 @@ def bump_order(layer, n_layers, tensors):
         there)
         after the layers    output_norm.weight, output_norm.bias (if there),
         output.weight (if there)
-    ->  list: a name, or None for a bias of a layer that the file does not
-        have; the name of a bias ends with ".bias"
+    ->  list: the names; where a bias of a layer is not in the file, None is
+        in its place; the name of a bias ends with ".bias"
 
     Raises ValueError if a tensor is left over, or if one is missing that is
     neither a bias of a layer nor marked (if there).

@@ -14,7 +14,7 @@ def q8_q8_dot(a, b):
     a, b: (n, 34) uint8, each block a little-endian float16 d and 32 signed
         bytes
     ->   a number: in each pair of blocks the 32 products of bytes, added up
-         without loss, times both scales; the pairs added
+         without loss, times both scales; the pairs added; right to 1e-5
     """
     total = 0.0
     for one, other in zip(a, b):

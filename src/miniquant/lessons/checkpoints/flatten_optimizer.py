@@ -13,9 +13,9 @@ def flatten_optimizer(state):
     state: {"state": {number: {key: tensor}}, "param_groups": [{...}, ...]},
         number an integer, key a str
     ->   a tuple of two: {"optimizer.NUMBER.KEY": tensor}, a dict of all
-         tensors, each with its values, shape and dtype, under a name such
-         as "optimizer.0.exp_avg"; and the whole list of param_groups as
-         JSON, one str
+         tensors (the same ones, or copies of the same values, shape and
+         dtype) under names such as "optimizer.0.exp_avg"; and the whole
+         list of param_groups as JSON, one str, its white space as you like
     """
     tensors = {}
     for number, entry in state["state"].items():

@@ -12,6 +12,8 @@ def format_of(head):
         file is shorter
     ->   "GGUF", "GGUF-lite", "GGML", "bump", "zip", "safetensors", "pickle"
          or "unknown": the first row of the table that fits
+
+    The table counts bytes from 0, and writes their values in hexadecimal.
     """
     magics = {b"GGUF": "GGUF", b"TFLG": "GGUF-lite", b"lmgg": "GGML", b"BUMPWGT3": "bump", b"PK\x03\x04": "zip"}
     for magic, name in magics.items():

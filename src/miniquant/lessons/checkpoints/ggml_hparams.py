@@ -15,11 +15,12 @@ def ggml_hparams(data):
     ->   a dict of int, its keys "n_vocab", "n_ctx", "n_embd", "n_head",
          "n_layer", "ftype", "quantization_version"
 
-    The stored ftype is 0 or more. In the dict, "ftype" is its remainder by
-    1000, and "quantization_version" is its quotient by 1000, both whole
-    numbers. Any other number is kept as it is, 0 and negative ones, too.
-    All numbers are little-endian; the magic is 0x67676d6c. Raises
-    ValueError for another magic and for fewer than 28 bytes.
+    The stored ftype is never negative; you need not check that. In the
+    dict, "ftype" is its remainder by 1000, and "quantization_version" is
+    its quotient by 1000, both whole numbers. The five numbers before it are
+    kept as they are, 0 and negative ones, too. All numbers are
+    little-endian; the magic is 0x67676d6c. Raises ValueError for another
+    magic and for fewer than 28 bytes.
     """
     if len(data) < 28:
         raise ValueError("too short for a GGML file")

@@ -11,11 +11,13 @@ def size_is_true(said, n_bytes):
 
     said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25
         kB" or "1500 B"; a kB is 1000 B, an MB 1000 kB, a GB 1000 MB
+    n_bytes: int, the size of the file
     ->   True or False
-    n_bytes: int, the size of the file. It may be off by half of the last
-        stated digit, be it a zero or not: 1.25 kB stands for 1246 to 1254
-        bytes, and 1500 B for 1500 bytes. What a number of bytes exactly at
-        such an end gives is not checked.
+
+    n_bytes may be off by half a unit of the last stated place, also if a
+    zero is stated there: 1.25 kB is 1250 bytes, off by 5 at most, and 1500
+    B is 1500 bytes, off by half a byte at most. A case where it is off by
+    just that much is not in the check.
     """
     number, unit = said.split()
     factor = {"B": 1, "kB": 1000, "MB": 1000**2, "GB": 1000**3}[unit]

@@ -21,9 +21,9 @@ def within_one_step(pipeline, w, quantization):
     quantization: F32, Q8_0 or Q4_0. A block is 32 neighbours of a row, and
         absmax its largest size. A step is absmax / 127 in Q8_0 and absmax /
         8 in Q4_0, and an error of exactly 1.01 steps or less is allowed. In
-        F32 every weight must be equal. False, too, if the official reader
-        finds another shape than that of w, no tensor or several, or raises
-        ValueError.
+        F32 every weight must be equal (0.0 equals -0.0). False, too, if the
+        official reader finds another shape than that of w, no tensor or
+        several, or if the reader or the exporter raises ValueError.
     """
     try:
         (tensor,) = official(pipeline.gguf(ModelWeights({"w": w}), quantization))[1]
@@ -150,6 +150,7 @@ def cases(random):
     wrong += [(OneWrong(at, by), ramp, Q4_0) for at, by in ((1, -3), (30, 3), (12, 3), (17, 1))]
     wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(3), drawn, F32), (LastBit(), drawn, F32), (LastBit(), ramp, F32), (LosesSmallBlocks(), sizes, Q8_0)]
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
+    wrong += [(LosesSmallBlocks(), drawn[:2, :32] * np.float32([[1], [1e-3]]), q) for q in (Q8_0, Q4_0)]
     wrong += [(NoTensor(), ramp, Q8_0), (NoTensor(), ramp, F32), (TwoTensors(), drawn, F32), (TwoTensors(), ramp, Q4_0)]
     wrong += [(OneDimMore(), ramp, F32), (OneDimMore(), drawn, Q8_0)]
     wrong += [(ScaleIsNaN(), drawn, q) for q in (F32, Q8_0, Q4_0)]
@@ -165,6 +166,11 @@ def near_one_step():
         for size in (1, 2.0**-13):
             for at, by in ((35, -1), (40, -1), (50, 1)):
                 yield OneWrong(at, by), size * matrix, quantization
+    for end in (0, 31):  # the block's largest weight is its first or its last
+        alone = np.zeros((1, 32), np.float32)
+        alone[0, [end, 7]] = 127, 10.008
+        yield OneWrong(7, 1), alone, Q8_0
+        yield OneWrong(7, -1), alone, Q8_0
     turned = np.zeros((1, 32), np.float32)
     turned[0, 0] = -127.11176  # -128 × 1.000977 comes back: 1.012 steps of this, and 1.004 of what came back
     yield OneWrong(0, -1), turned, Q8_0

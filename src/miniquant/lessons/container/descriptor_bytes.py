@@ -10,8 +10,9 @@ from ..shared.gguf_lite_by_hand import descriptor_oracle
 def descriptor_bytes(name, dims, dtype, offset):
     """The descriptor of one tensor, little-endian, without padding.
 
-    name: text; dims: tuple of integers, out first, () for a single number;
-        dtype: code, 0 to 3; offset: 0 to 2**64 - 1
+    name: text that fits name_len; dims: tuple of up to 255 integers, each
+        from 0 to 2**32 - 1, out first, () for a single number; dtype: code,
+        0 to 3; offset: 0 to 2**64 - 1
     ->   bytes: name_len u16, how many bytes the name takes; the name in
          UTF-8; n_dims u8; each dim u32; dtype u8; offset u64
     """

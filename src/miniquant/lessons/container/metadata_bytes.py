@@ -9,7 +9,7 @@ from ...lab.compare import one_after_another
 def metadata_bytes(metadata):
     """The metadata block of a file.
 
-    metadata: dict, key: text, value: text or a number
+    metadata: dict, key: text, value: text or a number (int or float)
     ->   bytes: one line key=value for each item, in the order of the dict,
          joined by newlines ("\\n" between the lines, none after the last),
          in UTF-8; an empty dict gives b"".

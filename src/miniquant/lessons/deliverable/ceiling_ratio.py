@@ -12,7 +12,8 @@ def ceiling_ratio(bits, group_size):
     bits: of one value; group_size: how many weights share one float16 scale
     ->   a float, not rounded
 
-    At best: every weight is quantized, and nothing else is in the file.
+    At best: every weight is quantized, and the file has nothing but the
+    values and their scales.
     """
     return 32 / (bits + 16 / group_size)
 

@@ -14,6 +14,8 @@ def effective_bits(size, shapes):
     size: bytes of the whole file; shapes: dict, name -> dims of every
         tensor, not all of them empty
     ->   a float, not rounded
+
+    Every number of every tensor counts as a weight, a bias too.
     """
     return 8 * size / sum(math.prod(dims) for dims in shapes.values())
 

@@ -14,11 +14,13 @@ def readme_answers(torch_save, size, parts, costs):
     torch_save, size: bytes; parts: dict, name -> bytes of all parts of the
         file; costs: dict, reason -> bytes, one above 0 at least, no two
         equal
-    ->   str. Every number is rounded to the nearest; none lies halfway.
+    ->   str. Every number is rounded once, to the nearest; none lies
+         halfway.
 
-    Line 1: torch_save in MB with one decimal, size in MB with two, their
-    ratio with one. An MB is 1,000,000 bytes. Line 2: the largest part and
-    its percent of the sum of all parts, with one decimal.
+    Line 1: torch_save in MB with one decimal, size in MB with two, and the
+    ratio of the two unrounded sizes with one. An MB is 1,000,000 bytes.
+    Line 2: the largest part, the first one of equal ones, and its percent
+    of the sum of all parts, with one decimal.
     Line 3: each cost above 0, the largest first, rounded to whole bytes
     (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas between thousands,
     joined by "; ".

@@ -23,11 +23,11 @@ def what_costs(shapes, schemes, overhead):
 
     shapes: dict, name -> dims; schemes: dict, name -> scheme, "f32" for a
         name that it lacks; overhead: bytes
-    -> dict with three keys, always all of them:
-    "more than 4 bits": what the values take beyond half a byte each,
-    without the scales; a fraction if the number is odd
-    "scales": the bytes of all scales
-    "header, metadata, descriptors": overhead
+    ->   dict with three keys, always all of them:
+         "more than 4 bits": what the values take beyond half a byte each,
+         without the scales; not rounded, so it may end in .5
+         "scales": the bytes of all scales
+         "header, metadata, descriptors": overhead
     """
     costs = {"more than 4 bits": 0, "scales": 0, "header, metadata, descriptors": overhead}
     for name, dims in shapes.items():

@@ -13,8 +13,8 @@ def key_value(key, value):
     """One key with its value.
 
     key: str; value: bool, int from 0 to 2**32 - 1, float that is not too
-        large for float32, str, or a list of str or of int, not empty, the
-        ints from -2**31 to 2**31 - 1
+        large for float32, str, or a list of str or of int (no bool), not
+        empty, the ints from -2**31 to 2**31 - 1
     ->   bytes: the key as a string, the type as a u32, the value as the
          table says; every number little-endian
     """

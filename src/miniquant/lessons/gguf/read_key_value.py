@@ -21,9 +21,9 @@ def read_key_value(data, position):
          table says; the position of the first byte after the value. An
          array may be empty: its value is then an empty list.
 
-    Numbers are little-endian. Raises ValueError for a type, or an element
-    type, that the table does not have, and for such an element type also if
-    the array is empty.
+    Numbers are little-endian. Raises ValueError for a type that is not in
+    the table, and for an array, even an empty one, whose elements are of a
+    type other than 5 and 8.
     """
     key, position = read_string(data, position)
     (kind,) = struct.unpack_from("<I", data, position)

@@ -12,8 +12,8 @@ def tensor_info(name, shape, type_code, offset):
     """The info of one tensor.
 
     name: text, shape: tuple in PyTorch's order, () or up to four ints of 1
-        or more, type_code: ggml's number, offset: integer from 0 to 2**64 -
-        1
+        or more, type_code: ggml's number, 0 to 2**32 - 1, offset: integer
+        from 0 to 2**64 - 1
     ->   bytes: the name as a string, n_dims u32, the dims as u64 in
          reversed order (the last number of shape first), type u32, offset
          u64; every number little-endian

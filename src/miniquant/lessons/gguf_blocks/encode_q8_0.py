@@ -13,7 +13,8 @@ from .toys import block_fields, filled
 def encode_q8_0(w):
     """Blocks of Q8_0.
 
-    w: (n, 32) float32, a block in each row
+    w: (n, 32) float32, finite, a block in each row; no d is too large for
+        float16
     ->   n × 34 bytes: d = absmax / 127 as float16, then 32 int8 values (w ×
          (1 / d) in float32 with the unrounded d, rounded half away from
          zero); a block of zeros has d 0 and values 0; d is little-endian

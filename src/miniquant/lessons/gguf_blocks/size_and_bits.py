@@ -13,10 +13,10 @@ def size_and_bits(tensors):
     weight takes on average.
 
     tensors: list of (shape, type code), at least one; shape: tuple in
-        PyTorch's order, (out, in) or (n,), in a multiple of the weights of
-        a block; type code: a key of BLOCKS
+        PyTorch's order, (out, in) or (n,), its last number a multiple of
+        the weights of a block; type code: a key of BLOCKS
     ->   (bytes, bits): an integer, without padding; a float, 8 × bytes /
-         number of weights of all tensors
+         number of weights of all tensors, not rounded
     """
     n_bytes = n_weights = 0
     for shape, code in tensors:
@@ -95,7 +95,7 @@ def quantities(tensors):
 
 
 EXERCISE = Exercise(
-    goal="Compute what llama.cpp prints as file size and as BPW, bits per weight.",
+    goal="Compute the bytes that llama.cpp prints in MiB as file size, and the bits per weight that it prints as BPW.",
     reference=size_and_bits, oracle=oracle, cases=cases, minutes=6, difficulty="core", tolerance=1e-9, traits=traits,
     quantities=quantities, observe=observed.values,
     hints=(

@@ -12,7 +12,7 @@ def damped_hessian(x, damping):
 
     x: (tokens, in) float64; damping: a float from 0 on, usually 0.01
     ->   (in, in) float64: H = XᵀX / tokens, plus damping × mean(diagonal of
-         H) on the diagonal
+         H) on the diagonal, right to 1e-9
     """
     h = x.T @ x / len(x)
     return h + damping * np.diag(h).mean() * np.eye(len(h))

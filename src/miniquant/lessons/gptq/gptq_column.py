@@ -14,8 +14,8 @@ def gptq_column(w, j, rounded, u):
     u: (in, in) float64, the upper triangular factor of the inverse Hessian,
         its diagonal above 0
     ->   a new (out, in) float64: column j has its new values, the columns
-         after it have made the best changes in every row, and the columns
-         before it are as they were
+         before it are as they were, and with these fixed the columns after
+         it have made the best changes in every row, right to 1e-9
     """
     out = w.copy()
     out[:, j] = rounded

@@ -18,8 +18,8 @@ def gptq_matrix(w, scale, minimum, u):
 
     A column goes to its nearest levels, as it is when its turn comes; then
     the columns after it make up for its change. The level of an integer q
-    is q × scale + minimum. (weight - minimum) / scale is computed in
-    float64, and halves are rounded to even.
+    is q × scale + minimum, in float32 or float64. (weight - minimum) /
+    scale is computed in float64, and halves are rounded to even.
     """
     left, q = w.copy(), np.zeros(w.shape, np.int16)
     size = w.shape[1] // scale.shape[1]
@@ -71,6 +71,7 @@ def cases(random):
         drawn(3, 6, 2),
         drawn(4, 8, 2),
         drawn(6, 12, 3),
+        drawn(1, 64, 2),
     ]
 
 

@@ -9,8 +9,8 @@ def bounded_count(count, smallest, left):
 
     count: what the header says, 0 to 2**64 - 1; smallest: bytes of the
         smallest entry, at least 1; left: bytes after the header
-    ->   count as it is, if count × smallest bytes are left; otherwise it
-         raises FormatError
+    ->   count as it is, if count × smallest bytes or more are left;
+         otherwise it raises FormatError
     """
     if count * smallest > left:
         raise FormatError(f"found {count} entries of at least {smallest} bytes, and {left} bytes are left")
@@ -28,7 +28,7 @@ def oracle(count, smallest, left):
 def cases(random):
     """Counts that fit, counts that do not, the largest ones, then random ones."""
     good = [(2, 25, 50), (0, 25, 0), (3, 14, 50), (0, 14, 5), (1, 14, 14)]
-    bad = [(1, 25, 24), (3, 25, 74), (60, 14, 100), (178_956_971, 24, 100), (2**63, 14, 100), (2**64 - 1, 14, 100)]
+    bad = [(1, 25, 24), (3, 25, 74), (60, 14, 100), (60, 14, 10), (178_956_971, 24, 100), (2**63, 14, 100), (2**64 - 1, 14, 100)]
     good += [(5_000_000, 24, 120_000_000), (2**40, 8, 2**43), (2**53 + 1, 1, 2**53 + 1)]
     bad += [(2**53 + 1, 1, 2**53), (2**53 + 4, 1, 2**53 + 3), (2**40 + 1, 8, 2**43 + 7), (2**32 + 1, 25, 100)]
     drawn = [(int(n), int(size), int(n * size + more)) for n, size, more in random.integers(1, 60, (4, 3))]

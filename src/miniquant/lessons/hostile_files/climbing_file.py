@@ -12,8 +12,8 @@ def climbing_file(name, levels):
     reader write outside its folder.
 
     name: the text before ".bin" in the name of the file that appears,
-        ASCII; levels: how many folders above the reader's folder it
-        appears, 1 to 3
+        ASCII, without "/"; levels: how many folders above the reader's
+        folder it appears, 1 to 3
     ->   bytes: a GGUF file that is read where "/" stands between folders,
          and nothing else
     """

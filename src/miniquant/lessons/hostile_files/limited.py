@@ -138,6 +138,9 @@ class _Process:
                 answer = child.stdout.readline()
             except OSError:
                 answer = ""
+            except BaseException:  # the time was up: the answer that comes late must not be taken for the next one
+                self.close()
+                raise
             finally:
                 late.cancel()
             if not answer:

@@ -14,8 +14,8 @@ def wrapping_file(n_bytes):
     n_bytes: a multiple of 4, from 4 to 4096
     ->   bytes: a GGUF file; the reader computes the size of "w" in 64 bits,
          gets n_bytes and asks for them; it copies row after row (dims[0]
-         numbers are a row), and a whole row that is in the file goes past
-         the n_bytes
+         numbers are a row) as long as they are in the file, and one of
+         these rows ends after the n_bytes
     """
     rows = 2**62 + n_bytes // 4  # times 4 bytes: 2**64 + n_bytes
     return gguf_file(info(b"w", (1, rows)), data=bytes(n_bytes + 4))

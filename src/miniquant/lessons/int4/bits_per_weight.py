@@ -9,7 +9,7 @@ def bits_per_weight(bits, group_size):
 
     bits: of one integer; group_size: how many weights share one scale; both
         integers, 1 or more
-    ->   a float, not rounded
+    ->   a float, not rounded; a difference of up to 1e-9 is allowed
     """
     return bits + 16 / group_size
 

@@ -14,8 +14,8 @@ def group_scales(w, group_size):
     w: (out, in) float32, not empty; `in` is a multiple of group_size
     ->   (out, in / group_size) float32
 
-    The scales are rounded to float16 and held in float32, as round_scale
-    does it; none is too large for float16. A group of zeros has scale 0.
+    The scales are rounded to float16 and held in float32, as in lab 06;
+    none is too large for float16. A group of zeros has scale 0.
     """
     absmax = np.abs(group_reshape(w, group_size)).max(axis=2)  # (out, groups)
     scale = absmax / np.float32(7)

@@ -15,7 +15,7 @@ def absmax_scale(w):
          will do)
 
     absmax is the largest absolute value in w. If all weights are 0, the
-    scale is 0.
+    scale is 0. Every bit counts: absmax × (1 / 127) may differ in the last.
     """
     return np.abs(w).max() / np.float32(127)
 

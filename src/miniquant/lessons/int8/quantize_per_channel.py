@@ -15,7 +15,7 @@ def quantize_per_channel(w, scale):
 
     w / scale, float32 by float32; then rounded to the nearest integer, ties
     to the even one; then clipped to [-127, 127]. If the scale of a row is
-    0, its integers are 0. The arguments are not changed.
+    0, its integers are 0.
     """
     divisor = np.where(scale == 0, np.float32(np.inf), scale)[:, None]  # (out, 1)
     return np.rint(w / divisor).clip(-127, 127).astype(np.int8)

@@ -18,8 +18,7 @@ def round_scale(scale):
     ->   float32 of the same shape; for one number np.float32, or a float32
          array of shape ()
 
-    Rounded to the nearest float16; a tie goes to the even neighbour. The
-    argument is not changed.
+    Rounded to the nearest float16; a tie goes to the even neighbour.
     """
     return scale.astype(np.float16).astype(np.float32)
 
@@ -58,7 +57,7 @@ def traits(scale):
         "`scale` has a number between 0 and 2**-14": bool(((values > 0) & (values < 2.0**-14)).any()),
         "a number of `scale` is rounded to 0": bool(((values > 0) & (half == 0)).any()),
         "`scale` has a number of 1 or more": bool((values >= 1).any()),
-        "`scale` is one number, no array": np.ndim(scale) == 0,
+        "`scale` has no axes": np.ndim(scale) == 0,
         "a number of `scale` is not a float16 yet": bool((values != half).any()),
         "a number of `scale` is rounded up": bool((half > values).any()),
         "a number of `scale` is rounded down": bool((half < values).any()),

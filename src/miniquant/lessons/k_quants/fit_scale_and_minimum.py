@@ -15,8 +15,9 @@ def fit_scale_and_minimum(w, q):
 
     w: (n, k) float32, q: (n, k) uint8 from 0 to 15
     ->   scale, minimum: (n, 1) float32, for each block the two numbers with
-         the smallest sum of (w - scale × q - minimum)²; scale may be
-         negative; where all q of a block are equal, it is 0
+         the smallest sum of (w - scale × q - minimum)², right to 2e-6; a
+         scale may be negative; where all q of a block are equal, its scale
+         is 0
     """
     mean_q, mean_w = q.mean(axis=1, keepdims=True), w.mean(axis=1, keepdims=True)  # (n, 1)
     up = ((q - mean_q) * (w - mean_w)).sum(axis=1, keepdims=True)

@@ -15,9 +15,10 @@ def harmless_payload(message):
     message: str that UTF-8 can encode, of any length
     ->   bytes; pickle.loads of them calls print(message) once
 
-    The pickle imports print and nothing else: no eval, no exec, no class of
-    yours. The module of print is builtins; in protocols 0 to 2 it may be
-    __builtin__, too. What pickle.loads returns is free.
+    The pickle imports print, once or more often, and nothing else: no eval,
+    no exec, no class of yours. The module of print is builtins. It may be
+    __builtin__, too, in protocols 0 to 2 and without a PROTO. What
+    pickle.loads returns is free.
     """
 
     class Payload:

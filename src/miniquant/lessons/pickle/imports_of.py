@@ -11,9 +11,9 @@ from .toys import evasions, short_text, watched
 def imports_of(operations):
     """What a pickle would import.
 
-    operations: a list of (offset, opcode, argument, stack): the stack
-        before the opcode, a list of str and None, its top is the last item;
-        at a STACK_GLOBAL it has two items or more
+    operations: a list of tuples (offset, opcode, argument, stack); stack is
+        what lies there before the opcode, a list of str and None, its top
+        the last item; at a STACK_GLOBAL it has two items or more
     ->   a list of (offset, module, name), one tuple for each opcode that
          imports, in the order of the operations
 

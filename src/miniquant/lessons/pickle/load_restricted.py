@@ -22,8 +22,9 @@ def load_restricted(data, allowed):
         in the pickle
     ->   the object
 
-    Raises pickle.UnpicklingError at the first import of a pair that is not
-    allowed, before anything is imported for it. (The numbers of EXT1, EXT2
+    Raises pickle.UnpicklingError if the pickle imports any pair that is not
+    allowed, and imports no module and calls no function of such a pair
+    before that. (The numbers of EXT1, EXT2
     and EXT4 are not part of this exercise.)
     """
 

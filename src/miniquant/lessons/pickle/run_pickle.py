@@ -10,12 +10,13 @@ from .toys import MARK, PLAIN, above_the_mark, operations, run_by_python
 def run_pickle(operations):
     """Run a pickle that makes plain data.
 
-    operations: a whole pickle, [(opcode, argument), ...], such as
-        [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
+    operations: a whole pickle, [(opcode, argument), ...], with one STOP, at
+        its end, such as [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
     ->   the object, here 7
 
-    The opcodes are the nine of run_small_pickle, and MARK, APPENDS,
-    SETITEMS, BINPUT and BINGET.
+    The opcodes are the nine of run_small_pickle with the same rules, and
+    MARK, APPENDS, SETITEMS, BINPUT and BINGET. If nothing lies above the
+    mark, APPENDS and SETITEMS add nothing and still take the mark away.
     Raises ValueError if there is any other opcode.
     """
     stack, memo = [], {}

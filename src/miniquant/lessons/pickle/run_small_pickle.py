@@ -7,8 +7,8 @@ from .toys import SMALL, depths, operations, run_by_python, small_pickle
 def run_small_pickle(operations):
     """Run a pickle that needs only a stack.
 
-    operations: a whole pickle, [(opcode, argument), ...], such as
-        [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
+    operations: a whole pickle, [(opcode, argument), ...], with one STOP, at
+        its end, such as [("PROTO", 2), ("BININT1", 7), ("STOP", None)]
     ->   the object, here 7
 
     The opcodes are PROTO, BININT1, BINUNICODE, EMPTY_LIST, EMPTY_DICT,

@@ -19,7 +19,8 @@ def zero_point_to_q4_1(q, scale, zero_point):
          -0.0 are both right.
 
     -scale × zero_point is computed in float32, from the scale as it is
-    given, and rounded to float16 at the end.
+    given, and rounded to float16 at the end. Neither is too large for
+    float16.
     """
     d = scale.astype("<f2").view(np.uint8)  # (n, 2)
     m = (-scale * zero_point).astype("<f2").view(np.uint8)  # (n, 2)

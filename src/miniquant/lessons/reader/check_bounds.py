@@ -73,6 +73,8 @@ def cases(random):
         ({"a": (0, 8), "b": (8, 4), "c": (4, 4)}, 20),
         ({"a": (0, 2), "b": (2, 8), "c": (4, 1), "d": (10, 2)}, 20),
         ({"a": (0, 1)}, 0),
+        ({"a": (0, 6)}, 4),
+        ({"b": (0, 2), "a": (3, 9)}, 5),
     ]
     gaps, sizes = random.integers(0, 4, 6).tolist(), random.integers(1, 9, 6).tolist()
     starts = [sum(gaps[: i + 1]) + sum(sizes[:i]) for i in range(6)]

@@ -13,9 +13,9 @@ from .unpack_int4 import unpack_int4
 def dequantize_q4(raw, dims):
     """The weights of a Q4_per_group_64 tensor.
 
-    raw: bytes: out × in / 64 float16 scales, little-endian, all groups of
-        row 0 first; then out × in / 2 packed bytes, row after row; dims:
-        (out, in), in a multiple of 64
+    raw: bytes, exactly these: out × in / 64 float16 scales, little-endian,
+        all groups of row 0 first; then out × in / 2 packed bytes, row after
+        row; dims: (out, in), ``in`` is a multiple of 64
     ->   (out, in) float32: each value × the scale of its group of 64
          neighbours, multiplied in float32
     """

@@ -10,8 +10,8 @@ from ...lab import Exercise, Mistake, body, edit
 def dequantize_q8(raw, dims):
     """The weights of a Q8_per_channel tensor.
 
-    raw: bytes: out float16 scales, little-endian, then out × in int8
-        values, row after row; dims: (out, in)
+    raw: bytes, exactly these: out float16 scales, little-endian, then out ×
+        in int8 values, row after row; dims: (out, in)
     ->   (out, in) float32: each value × the scale of its row, multiplied in
          float32
     """
@@ -47,6 +47,7 @@ def cases(random):
         ([65504.0, 3 * 2**-24], [[127, -128], [-127, 1]]),
         ([1.0, 2.0, 4.0], [[1], [-2], [3]]),
         ([-0.5, 2.0], [[3, -4], [5, 6]]),
+        ([3.0, 0.0], [[2, -4, 1], [1, 5, -2]]),
     ]
     scales = [abs(float(x)) for x in random.normal(0, 0.01, 8).astype(np.float16)]
     made.append((scales, random.integers(-127, 128, (8, 16)).tolist()))

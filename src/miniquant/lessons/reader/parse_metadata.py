@@ -16,8 +16,9 @@ def parse_metadata(block):
     A line is split at its first "=". Keys and values come back as they are,
     spaces and "\\r" included; a value may be empty, and may hold "=".
 
-    Raises FormatError for bytes that are not UTF-8, a line without "=" (an
-    empty line, too, so b"\\n" alone), an empty key, and a duplicate key.
+    Raises FormatError for bytes that are not UTF-8, a line without "=", an
+    empty key, and a duplicate key. An empty line has no "=", and b"\\n" is
+    an empty line.
     """
     try:
         text = block.decode("utf-8")
@@ -81,7 +82,7 @@ def cases(random):
         "cafe\N{COMBINING ACUTE ACCENT}=4\ncafé=5".encode(),  # two keys
     ]
     bad = [b"a=b\nrubbish", b"=b", b"a=b\na=c", b"a=b\n\nc=d", b"name=\xff\xfe", b"a=caf\xe9"]
-    bad += [b"a=b\n\n", b"\na=b", b"a=b\n ", b"a=b\nc=d\na=b", b"a=\xc3", b"a=b\n=", b" ", b"x=1\na=\na=b", b"\n"]
+    bad += [b"a=b\n\n", b"\na=b", b"a=b\n ", b"a=b\nc=d\na=b", b"a=\xc3", b"a=b\n=", b" ", b"x=1\na=\na=b", b"\n", b"=b=c", b"a=b\n==\n"]
     words = ["".join(chr(c) for c in random.integers(97, 123, 6)) for _ in range(8)]
     return [(block,) for block in [*good, *bad, "\n".join(f"{w}={w[::-1]}=" for w in words).encode()]]
 

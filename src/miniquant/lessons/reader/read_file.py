@@ -35,15 +35,16 @@ def read_file(path):
     ->   name -> float32 array of the tensor's dims, in the order of the
          descriptors
 
-    An F32 or F16 tensor may have a dim of 0. It has no bytes: give it to
-    check_bounds or leave it out, both are right. No quantized tensor is
-    empty.
+    An F32 or F16 tensor may have a dim of 0. It has no bytes, so it need
+    not go through check_bounds. In the files of the check, no quantized
+    tensor has a dim of 0.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;
       metadata with a dims_order other than "out,in", or a group_size other
       than "64"; a file may lack these lines;
-      an empty name, and two tensors of one name;
+      a name of no letters at all (" " is a name), and two tensors of one
+      name;
       dims that a dtype cannot have: Q8 has two dims; Q4 has two, and the
       second is a multiple of 64.
     """

@@ -13,11 +13,11 @@ def check_layout(entries, n_bytes):
     """Whether the tensors fill the data, each byte once.
 
     entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin,
-        end]}}, in any order
+        end]}}, in any order; each dtype is in ITEM, dims and offsets are
+        integers, no dim is below 0
     n_bytes: the size of the data
-    ->   a list of the names in the order of their bytes; a tensor of 0
-         bytes comes before the tensor that begins at the same byte; several
-         of 0 bytes at the same byte come in any order
+    ->   a list of the names in the order of begin; where several tensors
+         begin at the same byte, those of 0 bytes come first, in any order
 
     Raises ValueError for a hole, an overlap, bytes after the last tensor,
     an offset below 0 or beyond the data, a tensor of 0 bytes in the middle

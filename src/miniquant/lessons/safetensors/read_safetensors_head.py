@@ -18,9 +18,9 @@ def read_safetensors_head(data):
     Raises ValueError if the file has fewer than 8 bytes or is too short for
     its header, if the header's first byte is not {, if the header is not
     UTF-8 or not JSON, and if any object in it, also an inner one, has a
-    duplicate key. There is no other limit; a header may be very long.
-    (NaN and Infinity are no JSON, but json.loads reads them; you may accept
-    or refuse them.)
+    duplicate key. Check nothing else here: the length of the header is
+    limited later, outside this function. (NaN and Infinity are no JSON, but
+    json.loads reads them; you may accept or refuse them.)
     """
 
     def unique(pairs):

@@ -12,9 +12,9 @@ def safetensors_head(text):
 
     text: str, the JSON, which is not to be changed, its white space neither
     ->   bytes: the length as a little-endian u64, then the JSON in UTF-8,
-         then spaces until JSON and spaces together are a multiple of 8
-         bytes; as few as possible, none if it is one already. The length
-         counts JSON and spaces.
+         then as few spaces as possible, so that JSON and spaces together
+         are a multiple of 8 bytes; no space if the JSON alone is. The
+         length counts JSON and spaces.
     """
     data = text.encode("utf-8")
     data += b" " * (-len(data) % 8)

@@ -13,8 +13,8 @@ ITEM = MappingProxyType({**FLOATS, **INTEGERS})  # bytes of an element; a studen
 def tensor_entries(tensors):
     """Plan the data of a file.
 
-    tensors: {name: (dtype, shape)}, such as {"a": ("F32", (2, 3))};
-        ITEM[dtype] is the bytes of an element
+    tensors: {name: (dtype, shape)}, shape a tuple, such as {"a": ("F32",
+        (2, 3))}; ITEM[dtype] is the bytes of an element
     ->   {name: {"dtype": ..., "shape": [...], "data_offsets": [begin,
          end]}}, the names in the same order; shape and offsets are lists.
          The first tensor begins at 0, each other one where the one before

@@ -15,8 +15,9 @@ def tensor_bytes(scheme, dims):
         of integers
     ->   int
 
-    f32 and f16 take any dims, also () for a scalar and dims that are 0. The
-    other two take (out, in); for q4_per_group_64, in is a multiple of 64.
+    f32 and f16 take any dims, also () for a scalar. The other two take
+    (out, in); for q4_per_group_64, ``in`` is a multiple of 64. Every dim
+    may be 0; in q8_per_channel, a row of no values still has its scale.
     """
     values = math.prod(dims)
     if scheme == "f32":

@@ -13,7 +13,7 @@ def int_product(q_x, scale_x, q_w, scale_w):
     q_x: (tokens, in) int8, scale_x: (tokens, 1) float32; q_w: (out, in)
         int8, scale_w: (out, 1) float32
     ->   (tokens, out) float32: each sum times the scale of its token and
-         the scale of its row of weights, in any order
+         the scale of its row of weights, in any order, right to 1e-5
     """
     total = q_x.astype(np.int32) @ q_w.astype(np.int32).T  # (tokens, out)
     return total.astype(np.float32) * scale_x * scale_w.T

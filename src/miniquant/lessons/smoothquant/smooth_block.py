@@ -12,12 +12,13 @@ def smooth_block(state, inputs, strength):
     changing what the block computes.
 
     state: {"ln1.weight", "ln1.bias", "attn.qkv.weight", "ln2.weight",
-        "ln2.bias", "mlp.fc1.weight"} and other names
-    -> float32 arrays; inputs: {"attn.qkv", "mlp.fc1"} -> (tokens, in)
-       float32, what reaches these layers
+        "ln2.bias", "mlp.fc1.weight"} and other names -> float32 arrays
+    inputs: {"attn.qkv", "mlp.fc1"} -> (tokens, in) float32, what reaches
+        these layers
     ->   a new dict of the same names: each layer's smooth_scales for this
          strength are folded into its norm (ln1 before attn.qkv, ln2 before
-         mlp.fc1) and its weight; state and its arrays stay as they are
+         mlp.fc1) and its weight, right to 1e-4; all other arrays may be
+         those of state; state and its arrays stay as they are
     """
     out = dict(state)
     for norm, name in (("ln1", "attn.qkv"), ("ln2", "mlp.fc1")):

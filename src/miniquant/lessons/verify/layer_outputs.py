@@ -14,12 +14,12 @@ def layer_outputs(model, tokens):
         returns a tensor; tokens: (batch, time) int64
     -> dict, module name -> tensor (a detached copy), in the order in which
        the modules return, so a block comes after its parts; then "logits"
-       -> what model(tokens) returns, detached
+       -> what model(tokens) returns, detached, a copy or not
 
     The model itself, whose name is empty, is left out. The model runs once
     and is then as it was: none of your hooks stays on it, even if the pass
-    raises an error (which you let through); hooks of others stay; its mode
-    does not change.
+    raises an error (which you let through); hooks of others stay. It runs
+    in the mode that it has, training or not.
     """
     outputs = {}
 

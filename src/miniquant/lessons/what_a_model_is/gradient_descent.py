@@ -13,13 +13,15 @@ def gradient_descent(weight, bias, hours, jars, learning_rate, steps):
     """Train the neuron: move its weight and its bias against the slopes of
     the mean squared error.
 
-    weight, bias: where to begin; hours, jars: (n,) float64; learning_rate:
-        a float, 0 or more; steps: an integer, 0 or more
+    weight, bias: floats, where to begin; hours, jars: (n,) float64, n at
+        least 1; learning_rate: a float, 0 or more; steps: an integer, 0 or
+        more
     ->   (weight, bias) after so many steps, a tuple of two floats
 
-    In one step, compute both slopes with ``gradients`` at the same weight
-    and bias. Then subtract from each of the two numbers its slope times the
-    learning rate. Do not round: a difference of up to 1e-9 is allowed.
+    In one step, compute both slopes at the same weight and bias;
+    ``gradients`` does this for you. Then subtract from each of the two
+    numbers its slope times the learning rate. Do not round: a difference of
+    up to 1e-9 is allowed.
     """
     for _ in range(steps):
         by_weight, by_bias = gradients(weight, bias, hours, jars)

@@ -17,8 +17,9 @@ def kept_bytes(tensors):
     ->   an integer: the sizes of their storages in bytes, added up; 0 for
          no tensors
 
-    A storage that several tensors view is counted once. A storage is
-    counted whole, even if a tensor views only a part of it, or more than it
+    A storage that several tensors view is counted once; two storages are
+    the same one if their data_ptr() is the same. A storage is counted
+    whole, even if a tensor views only a part of it, or more than it
     has (`expand`). Nothing else is counted: not the gradient of a parameter
     (its `grad`), no Python objects. Tensors may have any dtype.
     """

@@ -10,8 +10,8 @@ DTYPES = {"f32": 0, "f16": 1, "q8_per_channel": 2, "q4_per_group_64": 3}
 def choose_dtypes(state, schemes):
     """The dtype code of every tensor.
 
-    state: name -> array; schemes: name -> "f32", "f16", "q8_per_channel" or
-        "q4_per_group_64", for some of the names
+    state: name -> array of any shape; schemes: name -> "f32", "f16",
+        "q8_per_channel" or "q4_per_group_64", for some of the names
     ->   name -> code (see DTYPES), every name of state, in its order; 0
          where schemes says nothing
 
@@ -20,7 +20,7 @@ def choose_dtypes(state, schemes):
       a scheme that DTYPES lacks;
       q8_per_channel or q4_per_group_64 for a tensor that is not 2-D;
       q4_per_group_64 for a matrix (out, in) whose in is not a multiple of
-      64.
+      64; 0 is one.
     """
     for name in schemes:
         if name not in state:

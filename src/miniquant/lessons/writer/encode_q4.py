@@ -15,10 +15,11 @@ def encode_q4(w):
     w: (out, in) float32, not empty, no scale too large for float16
     ->   bytes: out × in / 64 float16 scales, little-endian, all groups of
          row 0 first: absmax of the group / 7, rounded to float16 first;
-         then out × in / 2 bytes, row after row, packed by
-    pack_int4: w / rounded scale, rounded half to even, clipped to -7…7. A
-        scale of 0 (the bytes 00 00), of a group of zeros or of numbers too
-        small for float16, gives values 0.
+         then out × in / 2 bytes, row after row: the values as ``pack_int4``
+         packs them, w / rounded scale, rounded half to even, clipped to
+         -7…7.
+    A scale of 0 (the bytes 00 00), of a group of zeros or of numbers too
+    small for float16, gives values 0.
 
     Raises ValueError if in is not a multiple of 64.
     """
@@ -74,6 +75,7 @@ def cases(random):
         [ramp],
         [ramp, 2 * ramp],
         [np.concatenate([ramp, 4 * ramp]), np.concatenate([2 * ramp, np.zeros(64)])],
+        [[*[0.5, -1.5, 2.5] * 21, 7], [-14, *[0.5, -1.5, 2.5] * 21]],  # the farthest weight is the last one, or the first
         [[7.0028] + [2.5005] * 63],  # the scale 1.0004 becomes 1 in float16, and 2.5005 becomes 3
         [[10 * 2**-24, -10 * 2**-24] + [2**-24] * 62],  # the scale 1.4 × 2**-24 becomes 2**-24, so that 10 is clipped
         [np.concatenate([g * ramp for g in row]) for row in ((1, 2, 3), (4, 5, 6))],

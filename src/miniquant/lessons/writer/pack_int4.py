@@ -11,8 +11,7 @@ def pack_int4(values):
 
     values: (..., n) int8 in [-8, 7], n even, not empty
     ->   (..., n // 2) uint8: byte i holds index 2 i in its low nibble and
-         index 2 i + 1 in its high nibble, each in two's complement; values
-         is not changed
+         index 2 i + 1 in its high nibble, each in two's complement
     """
     low_four = values.astype(np.uint8) & 0x0F
     return low_four[..., 0::2] | (low_four[..., 1::2] << 4)

@@ -41,15 +41,16 @@ def encode_tensor(w, dtype):
 def write_file(path, state, schemes, metadata):
     """Write a GGUF-lite file.
 
-    path: a pathlib.Path; state: name -> float32 array; schemes: name ->
-    scheme, for some names; metadata: dict
+    path: a pathlib.Path; state: name -> float32 array of any shape;
+        schemes: name -> scheme, for some names; metadata: dict, written as
+        it is given
 
     The file holds header, metadata, all descriptors, all data; tensors in
-    the order of state. A file that is at path already is replaced; no other
-    file is left in its folder. Returns None.
+    the order of state. A file that is at path already is replaced; you
+    create no other file in its folder. Returns None.
 
     Raises ValueError for what choose_dtypes or metadata_bytes refuses,
-    before anything at path is changed.
+    before anything at path is changed. Nothing else fails.
     """
     dtypes = choose_dtypes(state, schemes)
     shapes = {name: tuple(w.shape) for name, w in state.items()}
