@@ -132,6 +132,9 @@ def byte_view(page: Page, address: str) -> str:
     lines = view.locator(".mq-row").first.bounding_box()["height"]
     if not 40 < lines < 64:
         return f"a row of 16 bytes is not two lines on a phone: {lines:.0f} px"
+    over = "cells => cells.filter(e => e.scrollWidth > e.clientWidth + 3).length"
+    if wide := page.locator("form.mq-view .mq-cells").evaluate_all(over):
+        return f"{wide} rows of bytes lie over the letters beside them"
     first = view.locator("input").first
     first.focus()
     page.keyboard.press("ArrowRight")

@@ -30,7 +30,14 @@ STARTS = (  # what a press of the button loads, in _live
     *("*.js", "*.mjs", "*.py", "*.whl", "live.json", "editor/*.js"),
     *("pyodide/pyodide*", "pyodide/python_stdlib.zip", "pyodide/numpy-*"),
 )
-HOOK = '<script type="module" src="../_live/live.js" data-bytes="{}"></script>'
+HOOK = (
+    '<link rel="stylesheet" href="../_live/live.css">\n<script type="module" src="../_live/live.js"></script>\n</head>'
+)
+BAR = (  # in the page from the start, so that nothing moves when its script comes
+    '<div class="mq-live-bar mq-live pst-js-only"><button type="button" class="first" disabled>Try it here</button>'
+    '<p class="mq-live-about">Python runs in this page. The first time it loads {:.0f} MB; nothing that you type '
+    "leaves this computer.</p></div>"
+)
 IMPORT = re.compile(r"""^((?:import|export)\b[^'"]*?from\s*|import\s*)(['"])([^'"./][^'"]*)\2""", re.M)
 
 
@@ -39,7 +46,7 @@ class LiveError(Exception):
 
 
 class NotToBeHad(LiveError):
-    """A package cannot be fetched here; the site stays as it is."""
+    """A package cannot be had here, from its registry or from the folder that was given; the site stays as it is."""
 
 
 def digest(data: bytes) -> str:
@@ -99,6 +106,8 @@ class _given:
                 return wheel.read(inside)
         except (KeyError, AssertionError):
             raise LiveError(f"{self.archive.name} holds no {inside}") from None
+        except (tarfile.TarError, zipfile.BadZipFile) as error:
+            raise LiveError(f"{self.archive} is no archive: {error}") from None
 
     def _archive(self) -> Path:
         name, version, kind = (str(self.package[key]) for key in ("name", "version", "kind"))
@@ -110,7 +119,7 @@ class _given:
                 for found in sorted(Path(folder).glob(pattern)):
                     return found
         if self.folder:
-            raise LiveError(f"the folder in PYODIDE_DIST has neither the files of {name} {version} nor its archive")
+            raise NotToBeHad(f"the folder in PYODIDE_DIST has neither the files of {name} {version} nor its archive")
         archives.mkdir(parents=True, exist_ok=True)
         if kind == "npm":
             command = ["npm", "pack", "--silent", "--ignore-scripts", f"{name}@{version}"]
@@ -169,7 +178,8 @@ def labs(site: Path) -> Iterator[tuple[Path, Path]]:
 
 
 def mark(page: Path, notebook: Path, n_bytes: int) -> None:
-    """Write each cell's id into its place in the page, and load the script; a page that has them stays as it is.
+    """Write each cell's id into its place in the page, the bar below its title, and load the script; a page that has
+    them stays as it is.
 
     n_bytes: what a press of the button loads; the page says so
 
@@ -187,11 +197,13 @@ def mark(page: Path, notebook: Path, n_bytes: int) -> None:
         return match[0] if "data-cell=" in match[0] else match[0].replace(" class=", f' data-cell="{number}" class=', 1)
 
     text = CELL.sub(with_id, text)
-    text = HOOKS.sub("", text).replace("</head>", f"{HOOK.format(n_bytes)}\n</head>", 1)
-    page.write_text(text, "utf-8")
+    text = BARS.sub("", text.replace(HOOK, "</head>")).replace("</head>", HOOK, 1)
+    before, article, after = text.partition("<article")  # a title that only paper shows comes earlier
+    after = after.replace("</h1>", f"</h1>{BAR.format(n_bytes / 1e6)}", 1)
+    page.write_text(f"{before}{article}{after}", "utf-8")
 
 
-HOOKS = re.compile(re.escape(HOOK).replace(r"\{\}", r"\d+") + "\n")
+BARS = re.compile('<div class="mq-live-bar .*?</div>')
 CELL = re.compile(r'<div (?:data-cell="[^"]*" )?class="cell [^"]*docutils container"[^>]*>')
 
 
@@ -267,7 +279,7 @@ def compile_modules(target: Path) -> None:
 
 
 def main() -> int:
-    """The command line; with one line, 3 if a package cannot be fetched, 1 if anything else is wrong."""
+    """The command line; with one line, 3 if a package cannot be had, 1 if anything else is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "_build" / "html")
     try:

@@ -16,7 +16,8 @@ export async function startPython(live, packages = ["numpy"], tools = []) {
   const manifest = JSON.parse(fs.readFileSync(path.join(live, "live.json"), "utf8"));
   await python.loadPackage(packages, silent);
   unpack(python, path.join(live, manifest.wheel));
-  const modules = [path.join(live, "shell.py"), path.join(live, "stand_ins.py"), ...tools.map((name) => path.join(import.meta.dirname, name))];
+  const own = ["shell.py", "stand_ins.py", "statements.py"].map((name) => path.join(live, name));
+  const modules = [...own, ...tools.map((name) => path.join(import.meta.dirname, name))];
   python.FS.mkdirTree("/page");
   for (const file of modules) python.FS.writeFile(`/page/${path.basename(file)}`, fs.readFileSync(file));
   python.runPython("import sys; sys.path.insert(0, '/page')");

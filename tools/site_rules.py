@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LAB = re.compile(r"(notebooks|solutions)/(\d\d)-[^/]*\.html")
 HEAVIEST = {"book/index.html": 300_000, "notebooks/": 600_000}  # bytes, compressed as a host sends them
+FONT = re.compile(r"""url\(["']?([^"')]+\.woff2?)["']?\)""")
 PACKED = {".html", ".css", ".js", ".svg"}
 FORMULAS = ("startup", "core", "input/tex", "output/chtml", "output/chtml/fonts/tex", "a11y/assistive-mml")
 
@@ -92,7 +93,15 @@ def weight(site: Path, name: str, page: Page) -> int:
     for url in page.formulas_from:
         home = (folder / urlsplit(url).path).resolve().parent
         files |= {home / f"{part}.js" for part in FORMULAS}
+    styles = {file for file in files if file.suffix == ".css" and file.is_file()}
+    files |= {font for style in styles for font in fonts(style, style.stat().st_mtime_ns)}
     return sum(sent(file, file.stat().st_mtime_ns) for file in {site / name, *files} if file.is_file())
+
+
+@cache
+def fonts(style: Path, changed: int) -> set[Path]:
+    """The fonts that a style sheet asks for; ``changed`` is the time of its last change."""
+    return {(style.parent / url).resolve() for url in FONT.findall(style.read_text("utf-8"))}
 
 
 @cache

@@ -172,6 +172,21 @@ def every_look(page: Page, what: str) -> Iterator[str]:
             yield from (f"{what}, {size['width']} px, {scheme}: {line}" for line in found)
 
 
+def left_out(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
+    """Lab 03: a cell that cannot run leads to the earlier cell to blame, by its number."""
+    press(page, f"{address}/notebooks/03-pickle.html")
+    run(page, "lab02-014", "pickle of", 180)  # its stored output
+    note = cell(page, "lab02-014").locator(".mq-live-note")
+    link = note.get_by_role("link")
+    number = cell(page, "lab02-004").locator(".mq-live-number").inner_text()
+    if "PyTorch" not in note.inner_text() or link.inner_text() != number:
+        yield f"a cell that uses what {number} makes says {note.inner_text()!r}"
+    if page.locator(link.get_attribute("href") or "#").get_attribute("data-cell") != "lab02-004":
+        yield f"the link to {number} leads to {link.get_attribute('href')}"
+    write(page, "lab02-022", "print(seen)")
+    run(page, "lab02-022", "Run that cell first")
+
+
 def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
     """Labs 14 and 15: llama.cpp in the page speaks from its file as the native one does, and refuses a wrong one."""
     press(page, f"{address}/notebooks/15-gguf-blocks.html")
@@ -245,7 +260,7 @@ def walk(site: Path, only: str = "") -> list[str]:
         opened(browser, problems, SCREEN, "light") as page,
     ):
         page.set_default_timeout(MINUTE)
-        for part in (first_lab, own_file):
+        for part in (first_lab, left_out, own_file):
             if only in part.__name__:
                 problems += part(page, address, Path(folder), figures)
     print("; ".join(f"{name}: {seconds:.1f} s" for name, seconds in figures.items()))
@@ -256,7 +271,7 @@ def main() -> int:
     """The command line; 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "_build" / "html")
-    parser.add_argument("--only", default="", help="first_lab or own_file")
+    parser.add_argument("--only", default="", help="first_lab, left_out or own_file")
     options = parser.parse_args()
     problems = walk(options.site.resolve(), options.only)
     print("\n".join(dict.fromkeys(problems)) or "the walk through the live site found nothing wrong")

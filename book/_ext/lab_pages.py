@@ -9,11 +9,12 @@ import html
 import io
 import re
 import shutil
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from page_finish import About, finish, shortened, without_icon_font
+from page_finish import About, finish, shortened, trimmed, without_icon_font
 from PIL import Image, ImageChops, ImageStat
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -188,7 +189,7 @@ def card(part: Part) -> str:
     page = part.page.replace(".md", ".html")
     labs = f"{len(part.labs)} labs" if len(part.labs) != 1 else "1 lab"
     return (
-        f'<section class="mq-card mq-part-{part.name.lower()}">'
+        f'<section class="mq-card" data-part="{part.name}">'
         f'<h3><a href="{page}">Part {part.name}: {part.title}</a></h3>\n'
         f"<dl><dt>time</dt><dd>{_hours(part.minutes)}, {labs}</dd><dt>you need</dt><dd>{html.escape(part.needs)}</dd>"
         f"<dt>you leave with</dt><dd>{html.escape(part.leave)}</dd></dl></section>\n"
@@ -208,7 +209,24 @@ def page_context(
     home = page == app.config.root_doc
     full = "miniquant: write a quantized model file byte by byte" if home else f"{title} · miniquant"
     base = app.config.html_baseurl
-    context["mq_about"] = About(full, describe(page, title, doctree), f"{base.rstrip('/')}/{page}.html" if base else "")
+    address = f"{base.rstrip('/')}/{page}.html" if base else ""
+    context["mq_about"] = About(full, describe(page, title, doctree), address, part_of(page), captions())
+
+
+@cache
+def captions() -> dict[str, str]:
+    """The names of the parts by their titles, which are their captions in the list of pages."""
+    return {part.title: part.name for part in read_course(ROOT) if part.page}
+
+
+@cache
+def part_of(page: str) -> str:
+    """The part to which a page belongs: that of its lab, or of a part's own page; most pages belong to none."""
+    own, name = LAB.match(page), page.partition("/")[2]
+    for part in read_course(ROOT):
+        if part.page and (f"{name}.md" == part.page or (own and f"{name}.ipynb" in {lab.file for lab in part.labs})):
+            return part.name
+    return ""
 
 
 def describe(page: str, title: str, doctree: nodes.document | None) -> str:
@@ -281,8 +299,24 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
     for path in (out / "_static/mathjax").rglob("*"):
         if path.is_file() and not MATHJAX.match(path.relative_to(out / "_static/mathjax").as_posix()):
             path.unlink()
-    for path in out.glob("_static/styles/*.css"):
-        path.write_text(without_icon_font(path.read_text("utf-8")), "utf-8")
+    words = words_of(out)
+    for path in [
+        *out.glob("_static/styles/*.css"),
+        *out.glob("_static/mystnb.*.css"),
+        *out.glob("_static/sphinx-*.css"),
+    ]:
+        path.write_text(trimmed(without_icon_font(path.read_text("utf-8")), words), "utf-8")
+
+
+def words_of(out: Path) -> set[str]:
+    """All that may be the name of a class: those that the pages have, and every word of what may add one later."""
+    words: set[str] = set()
+    for page in out.rglob("*.html"):
+        words.update(*(found.split() for found in re.findall(r'class="([^"]*)"', page.read_text("utf-8"))))
+    scripts = [*out.glob("_static/*.js"), *out.glob("_static/scripts/*.js"), *(ROOT / "book/live").glob("*.*")]
+    for file in [*scripts, *(ROOT / "src").rglob("*.py")]:
+        words.update(re.findall(r"[\w-]+", file.read_text("utf-8")))
+    return words
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import html
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
 
 PATHS = {  # icons of 24 by 24, drawn with a pen of width 2
     "angle-left": '<path d="M15 5l-7 7 7 7"/>',
@@ -28,6 +29,7 @@ _SCRIPT = re.compile(r"[ \t]*<script\b[^>]*>.*?</script>\n?", re.S)
 _PRELOAD = re.compile(r'<link rel="preload" as="script"[^>]*>\n?')
 _VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>')
 _FORMULA = re.compile(r'class="[^"]*\bmath\b')
+_SELECTOR = re.compile(r"(?:[^,(]|\((?:[^()]|\([^()]*\))*\))+")
 _FOLD = re.compile(r'<a class="[^"]*"[^>]*>((?:(?!</a>).)*)</a><details(?: open="[^"]*")?><summary>')
 _TOGGLES = {
     "primary": ("pst-primary-sidebar", "Pages of the course"),
@@ -37,11 +39,17 @@ _TOGGLES = {
 
 @dataclass(frozen=True)
 class About:
-    """What the head of a page says about it; ``address`` is empty as long as nobody knows where the site will be."""
+    """What the head of a page says about it; ``address`` is empty as long as nobody knows where the site will be.
+
+    ``part`` is the part of the course that the page belongs to, such as ``II``; ``captions`` are the names of all parts
+    by the captions that they have in the list of pages. Each part has a colour of its own.
+    """
 
     title: str
     description: str
     address: str = ""
+    part: str = ""
+    captions: Mapping[str, str] = field(default_factory=dict)
 
 
 def finish(page: str, about: About) -> str:
@@ -59,7 +67,10 @@ def finish(page: str, about: About) -> str:
     head, late = _scripts_apart(head, bool(_FORMULA.search(rest)))
     body, end, last = rest.rpartition("</body>")
     body = body.replace('<img alt="', '<img decoding="async" fetchpriority="low" alt="')
-    return "".join([head, _metadata(head, about), mark, _folds(_toggles(body)), late, end, last])
+    if about.part:
+        body = body.replace("<body", f'<body data-part="{about.part}"', 1)
+    body = _plain_folds(_folds(_toggles(_coloured(body, about.captions))))
+    return "".join([head, _metadata(head, about), mark, body, late, end, last])
 
 
 def icon(classes: str, attributes: str = "") -> str:
@@ -107,6 +118,16 @@ def _metadata(head: str, about: About) -> str:
     return "\n".join(["", *tags, ""])
 
 
+def _coloured(body: str, captions: Mapping[str, str]) -> str:
+    """In the list of pages, the caption of a part has the colour of the part."""
+
+    def named(found: re.Match[str]) -> str:
+        part = captions.get(html.unescape(found[1]).strip())
+        return f'{found[0]} data-part="{part}"' if part else found[0]
+
+    return re.sub(r'<span class="caption-text"(?=>([^<]*)<)', named, body)
+
+
 def _toggles(body: str) -> str:
     """The two buttons that open the side panels say what they open, and whether it is open."""
     for which, (panel, label) in _TOGGLES.items():
@@ -131,6 +152,15 @@ def _folds(body: str) -> str:
     return _FOLD.sub(named, body)
 
 
+def _plain_folds(body: str) -> str:
+    """What folds is a plain ``details`` everywhere, so that all of them look alike; style sheets do the rest."""
+    body = re.sub(r'<span class="sd-summary-state-marker[^"]*">.*?</span>', "", body, flags=re.S)
+    body = re.sub(r'<details class="sd-[^"]*sd-dropdown[^"]*"', '<details class="mq-fold"', body)
+    return body.replace('<summary class="sd-summary-title sd-card-header">', "<summary>").replace(
+        '<div class="sd-summary-content sd-card-body docutils">', "<div>"
+    )
+
+
 def shortened(text: str, length: int = 200) -> str:
     """The beginning of a text, up to a whole sentence or a whole word.
 
@@ -146,6 +176,30 @@ def shortened(text: str, length: int = 200) -> str:
     if sentence > 0.3 * length:
         return text[: sentence + 1]
     return text[: length - 1].rpartition(" ")[0].rstrip(",;:") + " …"
+
+
+def trimmed(css: str, words: Set[str]) -> str:
+    """A style sheet without the rules for classes that nothing on the site has. words: all that may be a class
+
+    >>> trimmed(".a:not(.z) b,.c{x:y}@media print{.c{x:y}}@media print{.a{x:y}}", {"a"})
+    '.a:not(.z) b{x:y}@media print{.a{x:y}}'
+    """
+
+    def kept(rule: re.Match[str]) -> str:
+        before, mark, selectors = rule[1].rpartition(";")
+        left = [each for each in _SELECTOR.findall(selectors) if _classes(each) <= words]
+        return f"{before}{mark}{','.join(left)}{{{rule[2]}}}" if left else before + mark
+
+    css = re.sub(r"([^{}]+)\{([^{}]*)\}", kept, re.sub(r"/\*.*?\*/", "", css, flags=re.S))
+    return re.sub(r"@(?:media|supports)[^{}]*\{\s*\}", "", css)
+
+
+def _classes(selector: str) -> set[str]:
+    """The classes that an element must have; what stands in brackets, as in ``:not(.a)``, may be missing."""
+    bare = selector
+    while "(" in bare and bare != (bare := re.sub(r"\([^()]*\)", "", bare)):
+        pass
+    return set() if "\\" in bare else set(re.findall(r"\.(-?[A-Za-z_][\w-]*)", re.sub(r"\[[^\]]*\]", "", bare)))
 
 
 def without_icon_font(css: str) -> str:

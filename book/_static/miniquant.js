@@ -51,7 +51,8 @@ paper.addEventListener("change", () => followPaper(paper.matches));
 addEventListener("beforeprint", () => followPaper(true));
 addEventListener("afterprint", () => followPaper(false));
 
-// Opened as a file, a page may not fetch another one, so the search lists titles without excerpts.
-if (location.protocol === "file:" && typeof DOCUMENTATION_OPTIONS === "object") {
-  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+// Opened as a file, a page may not fetch another one: the search lists titles without excerpts, and no lab runs here.
+if (location.protocol === "file:") {
+  document.querySelector(".mq-live-bar")?.remove();
+  if (typeof DOCUMENTATION_OPTIONS === "object") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 }

@@ -88,20 +88,37 @@ Scorer.score = ([page, , , description, score]) => {
   return score;
 };
 
-Search.htmlToText = (text, anchor) => {
-  const page = new DOMParser().parseFromString(text, "text/html");
+const BLOCKS = "td, th, dt, dd, li, p, pre, h2, h3, h4, div, summary, label, button"; // a word does not go on across their edges
+
+// The article of a page, or the part of it that an anchor names; a term of the glossary with what it means.
+const partOf = (html, anchor) => {
+  const page = new DOMParser().parseFromString(html, "text/html");
   const article = page.querySelector("article.bd-article") ?? page.querySelector("article");
-  const place = (anchor && article?.querySelector(anchor)) || article;
+  const place = (anchor && article?.querySelector(`#${CSS.escape(anchor.slice(1))}`)) || article;
+  if (!place?.matches("dt")) return place;
+  const both = page.createElement("div");
+  const meaning = place.nextElementSibling;
+  both.append(place, meaning ?? "");
+  return both;
+};
+
+Search.htmlToText = (html, anchor, prose = false) => {
+  const place = partOf(html, anchor);
   if (!place) return "";
-  for (const gone of place.querySelectorAll(".headerlink, script, style, svg, h1, .mq-bar, .mq-solved, .mq-start, .mq-help, nav")) gone.remove();
+  const code = prose ? ", .cell, pre" : "";
+  for (const gone of place.querySelectorAll(`.headerlink, script, style, svg, h1, .mq-bar, .mq-live-bar, .mq-solved, .mq-start, .mq-help, nav${code}`)) gone.remove();
+  for (const block of place.querySelectorAll(BLOCKS)) block.append(" ");
   return place.textContent.replace(/\s+/g, " ").trim();
 };
 
 const excerpt = async (page, anchor, terms) => {
   const answer = await fetch(document.documentElement.dataset.content_root + page + DOCUMENTATION_OPTIONS.FILE_SUFFIX);
-  const text = Search.htmlToText(await answer.text(), anchor);
-  const places = [...terms].map((term) => text.toLowerCase().indexOf(term.toLowerCase())).filter((at) => at >= 0);
-  const from = Math.max(Math.min(...places, Infinity) === Infinity ? 0 : Math.min(...places) - 90, 0);
+  const html = await answer.text();
+  const placesIn = (text) => [...terms].map((term) => text.toLowerCase().indexOf(term.toLowerCase())).filter((at) => at >= 0);
+  let text = Search.htmlToText(html, anchor, true); // what people wrote, and code only if the words stand nowhere else
+  if (!placesIn(text).length) text = Search.htmlToText(html, anchor);
+  const places = placesIn(text);
+  const from = places.length ? Math.max(Math.min(...places) - 90, 0) : 0;
   const start = from && text.indexOf(" ", from) + 1;
   const box = document.createElement("p");
   box.className = "context";
@@ -114,6 +131,7 @@ const entry = (list, [page, title, anchor, description], terms, highlight) => {
   const link = item.appendChild(document.createElement("a"));
   link.href = page + DOCUMENTATION_OPTIONS.LINK_SUFFIX + anchor;
   link.innerHTML = title;
+  if (anchor.startsWith("#term-")) link.append(`: ${decodeURIComponent(anchor.slice(6)).replaceAll("-", " ")}`);
   if (description) {
     item.append(` (${description})`);
   } else if (DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY) {

@@ -12,20 +12,12 @@ const button = (text, does, kind = "") => {
   return made;
 };
 
-const bar = document.createElement("div");
-bar.className = "mq-live-bar mq-live";
-const about = Object.assign(document.createElement("p"), { className: "mq-live-about" });
-const size = Math.round(Number(document.querySelector("script[data-bytes]").dataset.bytes) / 1e6);
-about.textContent = `Python runs in this page. The first time it loads ${size} MB; nothing that you type leaves this computer.`;
+const bar = document.querySelector(".mq-live-bar"); // the page has it from the start, so that nothing moves
+const start = bar.querySelector("button");
 const status = document.createElement("p");
 status.setAttribute("role", "status");
-const start = button("Try it here", () => begin(), "first");
-bar.append(start, about);
-
-const sheet = Object.assign(document.createElement("link"), { rel: "stylesheet", href: new URL("live.css", here).href });
-document.head.append(sheet);
-const title = article?.querySelector("h1");
-if (title) title.after(bar);
+start.addEventListener("click", () => begin());
+start.disabled = false;
 
 async function begin() {
   start.disabled = true;
@@ -63,7 +55,7 @@ async function otherLabs(manifest, saved) {
 class Lab {
   constructor(manifest, original, files, { makeEditor }, { Python }, saved, outputs) {
     Object.assign(this, { manifest, original, makeEditor, saved, show: outputs.show, kept: outputs.kept });
-    this.cells = original.cells.filter((cell) => cell.cell_type === "code").map((cell) => this.cell(cell));
+    this.cells = original.cells.filter((cell) => cell.cell_type === "code").map((cell, at) => this.cell(cell, at + 1));
     this.byId = new Map(this.cells.map((cell) => [cell.id, cell]));
     this.order = []; // cells in the order in which they were run since Python was started
     this.work = Promise.resolve();
@@ -80,16 +72,17 @@ class Lab {
     status.textContent = text;
   }
 
-  cell(cell) {
+  cell(cell, number) {
     const given = this.saved.textOf(cell.source);
-    return { id: cell.id, given, about: cell.metadata?.miniquant ?? {}, place: document.querySelector(`[data-cell="${CSS.escape(cell.id)}"]`) };
+    const place = document.querySelector(`[data-cell="${CSS.escape(cell.id)}"]`);
+    return { id: cell.id, number, given, about: cell.metadata?.miniquant ?? {}, place };
   }
 
   async begin() {
     const started = this.python.start();
     const typed = this.saved.load(lab);
     article.classList.add("mq-live");
-    for (const [number, cell] of this.cells.entries()) this.edit(cell, number + 1, typed[cell.id] ?? cell.given);
+    for (const cell of this.cells) this.edit(cell, typed[cell.id] ?? cell.given);
     const upload = Object.assign(document.createElement("input"), { type: "file", accept: ".ipynb", hidden: true });
     upload.setAttribute("aria-label", "A notebook file of this lab");
     upload.addEventListener("change", () => upload.files[0]?.text().then((text) => this.import(text)).finally(() => (upload.value = "")));
@@ -105,8 +98,9 @@ class Lab {
     document.documentElement.dataset.live = "ready";
   }
 
-  edit(cell, number, text) {
-    const { place } = cell;
+  edit(cell, text) {
+    const { place, number } = cell;
+    place.id ||= `mq-cell-${number}`;
     const old = place.querySelector(".cell_input");
     const holder = document.createElement("div");
     old.hidden = true;
@@ -129,7 +123,7 @@ class Lab {
       tools.append(reset);
     }
     cell.note = document.createElement("span");
-    tools.append(cell.note);
+    tools.append(cell.note, Object.assign(document.createElement("span"), { className: "mq-live-number", textContent: `cell ${number}` }));
     holder.after(tools);
     cell.stored = place.querySelector(".cell_output");
     cell.fresh = document.createElement("div");
@@ -186,10 +180,10 @@ class Lab {
       if (above.ran === above.editor.text) continue;
       const state = await this.runOne(above, true);
       if (state === "error" && above.editor.text !== above.given) {
-        this.say("A cell above, which you changed, ends with an error. Put that right first.");
+        this.say(`Cell ${above.number}, which you changed, ends with an error. Put that right first.`);
         return above.place.scrollIntoView({ block: "center" });
       }
-      if (state === "stopped") return;
+      if (state === "stopped") return this.say(`Cell ${above.number} was stopped, so cell ${cell.number} was not run.`);
     }
     const state = await this.runOne(cell, false);
     this.say(state === "stopped" ? "A cell was stopped." : "Python is ready.");
@@ -198,7 +192,7 @@ class Lab {
 
   async runOne(cell, quiet, replay = false) {
     const source = cell.editor.text;
-    const edited = this.cells.filter((other) => other.editor.text !== other.given).map((other) => other.id);
+    const page = this.cells.map(({ id, given, editor }) => ({ id, source: editor.text, edited: editor.text !== given }));
     this.running = { cell, outputs: [], cleared: false, replay };
     cell.place.classList.add("running");
     cell.note.textContent = "running";
@@ -206,7 +200,7 @@ class Lab {
     const begun = performance.now();
     let done;
     try {
-      done = await this.python.within(source.includes("check(") ? CHECK_SECONDS : CELL_SECONDS, "run", { id: cell.id, source, quiet, edited });
+      done = await this.python.within(source.includes("check(") ? CHECK_SECONDS : CELL_SECONDS, "run", { id: cell.id, source, quiet, page });
     } catch (error) {
       return await this.stopped(cell, error);
     } finally {
@@ -221,7 +215,7 @@ class Lab {
     this.freshen();
     cell.outputs = this.running.outputs;
     cell.seconds = (performance.now() - begun) / 1000;
-    if (done.needs) this.leftOut(cell, done);
+    if (done.needs || done.first) this.explain(cell, done);
     for (const file of done.files) this.offer(cell, file);
     cell.place.dataset.state = done.state;
     return done.state;
@@ -248,16 +242,32 @@ class Lab {
     cell.outputs = undefined;
   }
 
-  leftOut(cell, { needs, title }) {
+  // Why a cell was left out, or which cell comes before the one that failed.
+  explain(cell, { needs, first, ...own }) {
     const note = document.createElement("p");
     note.className = "mq-live-note";
-    note.textContent = `This cell needs ${title}, which is not to be had in a page. ${cell.stored ? "Below is the output that is stored in the lab." : ""}`;
-    note.dataset.needs = needs;
-    cell.fresh.append(note);
-    if (cell.stored) {
-      cell.fresh.after(cell.stored);
-      cell.stored.hidden = false;
+    const lacks = (first?.needs || needs) === "time" ? "takes longer than a cell of the page may run" : `needs ${(first ?? own).title}, which is not to be had in a page`;
+    if (first) {
+      const other = this.byId.get(first.cell);
+      const name = Object.assign(document.createElement("code"), { textContent: first.name });
+      const link = Object.assign(document.createElement("a"), { href: `#${other.place.id}`, textContent: `cell ${other.number}` });
+      const then = {
+        "left out": `, which was left out: it ${lacks}.`,
+        error: ", which ended with an error. Put that right first.",
+        "not run": ". Run that cell first.",
+      };
+      note.append(needs ? "This cell uses " : "", name, needs ? " of " : " is made in ", link, then[first.state]);
+      note.dataset.first = first.cell;
+    } else {
+      note.append(`This cell ${lacks}.`);
     }
+    cell.fresh.append(note);
+    if (!needs) return;
+    note.dataset.needs = needs;
+    if (!cell.stored) return;
+    note.append(" Below is the output that is stored in the lab.");
+    cell.fresh.after(cell.stored);
+    cell.stored.hidden = false;
   }
 
   async stopped(cell, error) {

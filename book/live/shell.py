@@ -23,6 +23,8 @@ from pathlib import Path
 from typing import Any
 
 import stand_ins
+from stand_ins import Absent, LeftOutError, needs
+from statements import bound, makes, only_shows, sets_threads, single, used
 
 LATE = {
     "matplotlib": ["matplotlib"],
@@ -32,7 +34,7 @@ LATE = {
 SECONDS = 10.0  # for a cell; a check has a limit of its own for each call of the student's function
 CHECK_SECONDS = 60.0
 LONGEST = 200_000  # characters of text that one cell may print
-SHOWS = {"check", "hint", "hexview", "diff", "ribbon", "print", "display", "progress", "board", "speak", "microscope"}
+__all__ = ["Shell", "only_shows"]
 
 
 class Timer:
@@ -54,36 +56,6 @@ class Timer:
         return (max(self.due - time.monotonic(), 0.001) if self.due else 0.0, 0.0)
 
 
-class Absent:
-    """Stands for something that needs a library which is not here; whatever is done with it raises the import's error.
-
-    ``again`` is the import statement that binds the name once the library has been loaded.
-    """
-
-    def __init__(self, library: str, again: str = "") -> None:
-        object.__setattr__(self, "_library", library)
-        object.__setattr__(self, "_again", again)
-
-    def __getattr__(self, name: str) -> Any:
-        raise needs(self)
-
-    def _fail(self, *args: Any, **kwargs: Any) -> Any:
-        raise needs(self)
-
-    __call__ = __iter__ = __getitem__ = __len__ = __enter__ = __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = _fail
-    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __float__ = __int__ = __index__ = __lt__ = __gt__ = _fail
-    __eq__ = __ne__ = __le__ = __ge__ = __matmul__ = __rmatmul__ = __pow__ = __mod__ = __abs__ = __fspath__ = _fail
-    __delattr__ = __setattr__ = __or__ = __and__ = _fail
-    __hash__ = object.__hash__
-    __mro_entries__ = __contains__ = __setitem__ = __neg__ = __str__ = __repr__ = __format__ = _fail
-
-
-def needs(value: Absent) -> ModuleNotFoundError:
-    """The error of the import that ``value`` stands for."""
-    library = object.__getattribute__(value, "_library")
-    return ModuleNotFoundError(f"No module named {library!r}", name=library)
-
-
 class Shell:
     """The state of one lab: its names, and where its outputs go.
 
@@ -103,7 +75,10 @@ class Shell:
         self.printed = 0
         self.files: dict[Path, tuple[float, int]] = {}
         self.late: set[str] = set()
-        self.lacked = ""  # the first library that was missing
+        self.cell = ""  # the id of the one that runs
+        self.page: list[dict[str, Any]] = []  # all cells of the lab
+        self.ended: dict[str, tuple[str, str]] = {}  # by id: the state of a cell that was run, and the library it lacks
+        self.lost: dict[str, list[ast.stmt]] = {}  # by id: the statements that were left out
         os.environ["MPLBACKEND"] = "agg"
 
     # ---- outputs
@@ -124,15 +99,19 @@ class Shell:
             self.out(output_type="display_data", data=bundle(value), metadata={})
 
     # ---- running
-    async def run(self, cell: str, source: str, edited: str = "[]") -> str:
+    async def run(self, cell: str, source: str, page: str = "[]") -> str:
         """Run a cell; JSON with ``state`` ("done", "error", "left out"), ``needs``, the library that is missing,
-        ``why``, the error that ended it, and ``files``, the GGUF files that it wrote.
+        ``why``, the error that ended it, ``first``, the earlier cell that is to blame, and ``files``, the GGUF files
+        that it wrote.
 
-        edited: the ids of the cells that the student changed, as JSON; an error that comes from one of them is shown
+        page: the lab's cells in their order, as JSON with ``id``, ``source`` and ``edited``; an error that comes from
+            one that the student changed is shown
         """
         name = f"<{cell}>"
         linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+        self.cell, self.page, self.lost[cell] = cell, json.loads(page), []
         self.printed, needed, body, why = 0, "", [], ""
+        first: dict[str, str] | None = None
         before = self.workspace()
         sys.stdout, sys.stderr = Stream(self, "stdout"), Stream(self, "stderr")
         is_check = "check(" in source
@@ -143,38 +122,35 @@ class Shell:
             for number, statement in enumerate(body):
                 last = number == len(body) - 1 and isinstance(statement, ast.Expr) and not source.rstrip().endswith(";")
                 with time_limit(CHECK_SECONDS if is_check else SECONDS):
-                    found = self.statement(statement, name, last)
-                while found in LATE and found not in self.late:
+                    error = self.statement(statement, name, last)
+                while error and (found := _missing(error)) in LATE and found not in self.late:
                     await self.bring(found)
                     with time_limit(2 * SECONDS):
-                        found = self.statement(statement, name, last)
-                if found and not isinstance(statement, ast.Import | ast.ImportFrom) and not _sets_threads(statement):
-                    needed = needed or found
+                        error = self.statement(statement, name, last)
+                if error and not isinstance(statement, ast.Import | ast.ImportFrom) and not sets_threads(statement):
+                    self.lost[cell].append(statement)
+                    if not needed:
+                        needed, first = _missing(error), self.source_of(error)
             self.flush_figures()
             state = "left out" if needed else "done"
         except BaseException as error:
-            needed = self.excuse(error, {f"<{other}>" for other in json.loads(edited)}, name)
+            needed, first = self.excuse(error, name, body) or (needed, first)
             state, why = "left out" if needed else "error", f"{type(error).__name__}: {error}"
             if needed:
-                for missing in {found for each in body for found in _bound(each)} - set(self.names):
-                    self.names[missing] = Absent(needed)
+                self.lost[cell] = body
+                for missing in {found for each in body for found in bound(each)} - set(self.names):
+                    self.names[missing] = Absent(needed, "", cell, missing)
             else:
-                self.report(error, name)
+                self.report(error, first)
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
-        return json.dumps(
-            {
-                "state": state,
-                "needs": needed,
-                "why": why,
-                "title": stand_ins.TITLES.get(needed, needed),
-                "files": self.written(before),
-            }
-        )
+        self.ended[cell] = (state, needed)
+        found = {"state": state, "needs": needed, "why": why, "title": _title(needed), "first": first}
+        return json.dumps({**found, "files": self.written(before)})
 
-    def statement(self, statement: ast.stmt, file: str, last: bool) -> str:
-        """Run one statement; the name of the library that it lacks, or nothing."""
+    def statement(self, statement: ast.stmt, file: str, last: bool) -> Exception | None:
+        """Run one statement; the error if it lacks a library."""
         try:
             if last:
                 value = eval(compile(ast.Expression(statement.value), file, "eval"), self.names)  # type: ignore[attr-defined]
@@ -182,7 +158,7 @@ class Shell:
                     self.names["_"] = value
                     self.out(output_type="execute_result", data=bundle(value), metadata={}, execution_count=None)
             elif isinstance(statement, ast.Import | ast.ImportFrom):
-                for one in _single(statement):
+                for one in single(statement):
                     self.imported(one, file)
             else:
                 exec(compile(ast.Module([statement], []), file, "exec"), self.names)
@@ -190,11 +166,10 @@ class Shell:
             library = _missing(error)
             if not library:
                 raise
-            for name in _bound(statement):
-                self.names[name] = Absent(library)
-            self.lacked = self.lacked or ("" if library in LATE else library)
-            return library
-        return ""
+            for name in bound(statement):
+                self.names[name] = Absent(library, "", self.cell, name)
+            return error
+        return None
 
     def imported(self, statement: ast.Import | ast.ImportFrom, file: str) -> None:
         """One import; a name that cannot be had is bound to what says so when it is used."""
@@ -209,8 +184,7 @@ class Shell:
             library = _missing(error)
             if not library:
                 raise
-            self.lacked = self.lacked or ("" if library in LATE else library)
-            for name in _bound(statement):
+            for name in bound(statement):
                 self.names[name] = Absent(library, ast.unparse(statement) if library in LATE else "")
 
     async def bring(self, library: str) -> None:
@@ -223,16 +197,69 @@ class Shell:
                 if again:
                     exec(again, self.names)
 
-    def excuse(self, error: BaseException, edited: set[str], file: str) -> str:
-        """Why a cell as it was given fails: what an earlier one lacked, or time; nothing for an error of one's own."""
+    # ---- who is to blame
+    def source_of(self, error: BaseException) -> dict[str, str] | None:
+        """The earlier cell that did not make what an error asks for."""
+        if isinstance(error, LeftOutError) and error.cell not in ("", self.cell):
+            return self.blamed(error.cell, error.made)
+        return None
+
+    def blamed(self, cell: str, name: str) -> dict[str, str]:
+        """What the page says of an earlier cell that did not make a name, or a file of that name."""
+        state, library = self.ended.get(cell, ("not run", ""))
+        state = "not run" if state == "done" else state  # it has been changed since
+        return {"cell": cell, "name": name, "state": state, "needs": library, "title": _title(library)}
+
+    def excuse(self, error: BaseException, file: str, body: list[ast.stmt]) -> tuple[str, dict[str, str] | None] | None:
+        """Why a cell fails: the library that it lacks, and the earlier cell to blame; nothing if neither is known.
+
+        The library is empty for an error of one's own, which is shown; a cell may be to blame for that as well.
+        """
         from miniquant.lab.limit import TooSlow
 
+        if isinstance(error, NameError):
+            first = self.not_made(error.name or "")
+            return (first["needs"], first) if first else None
         places = {frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)}
-        if edited & (places | {file}):
-            return ""
-        return "time" if isinstance(error, TooSlow) else self.lacked
+        if {f"<{each['id']}>" for each in self.page if each["edited"]} & (places | {file}):
+            return "", None
+        if isinstance(error, TooSlow):
+            return "time", None
+        for name in used(body):
+            value = self.names.get(name)
+            if isinstance(value, Absent):
+                return str(needs(value).name), self.source_of(needs(value))
+        if isinstance(error, FileNotFoundError) and str(error.filename).startswith(".."):
+            return "folder", None
+        if self.lost[self.cell]:
+            return None  # what it lacks is known
+        mentioned = {name for name in used(body) if not self.is_tool(name)}
+        for cell in reversed(self.above()):
+            statements = self.lost.get(cell, [])
+            shared = mentioned & used(statements)
+            if isinstance(error, FileNotFoundError) and statements:
+                shared = {Path(str(error.filename)).name}  # nobody wrote it
+            if shared:
+                return self.ended[cell][1], self.blamed(cell, min(shared))
+        return None
 
-    def report(self, error: BaseException, file: str) -> None:
+    def above(self) -> list[str]:
+        """The ids of the cells before the one that runs."""
+        ids = [each["id"] for each in self.page]
+        return ids[: ids.index(self.cell)] if self.cell in ids else []
+
+    def is_tool(self, name: str) -> bool:
+        """Whether a name is a module, a function or a class: what many cells use, and none of them changes."""
+        value = self.names.get(name, getattr(builtins, name, None))
+        return isinstance(value, types.ModuleType | type | types.FunctionType | types.BuiltinFunctionType)
+
+    def not_made(self, name: str) -> dict[str, str] | None:
+        """The cell that makes a name which is not there: the nearest one above, or the first below."""
+        makers = [each["id"] for each in self.page if each["id"] != self.cell and makes(each["source"], name)]
+        above = [cell for cell in self.above() if cell in makers]
+        return self.blamed((above[-1:] or makers)[0], name) if makers else None
+
+    def report(self, error: BaseException, first: object) -> None:
         """An error as Jupyter shows it: the frames that lie in cells, and in what they call."""
         from miniquant.lab.limit import TooSlow
         from miniquant.lab.unknown_name import advice
@@ -246,7 +273,7 @@ class Shell:
             kind, text = "Stopped", f"this cell has no end, or takes longer than {SECONDS:g} s. Nothing else was lost."
             lines = [f"{kind}: {text}"]
         self.out(output_type="error", ename=kind, evalue=text, traceback="".join(lines).rstrip().split("\n"))
-        if isinstance(error, NameError):
+        if isinstance(error, NameError) and not first:
             self.write(advice(error) + "\n")
 
     def flush_figures(self) -> None:
@@ -291,27 +318,6 @@ class Stream(io.TextIOBase):
             self.kept = []
 
 
-def only_shows(source: str) -> bool:
-    """Whether a cell shows something and defines nothing, so that later cells do not need it.
-
-    >>> only_shows("check(pack)"), only_shows("plots.curves(a)"), only_shows("x = 1"), only_shows("p.write_bytes(b'')")
-    (True, True, False, False)
-    """
-    try:
-        body = ast.parse(source).body
-    except SyntaxError:
-        return False
-    return all(isinstance(s, ast.Expr) and _shows(s.value) for s in body)
-
-
-def _shows(value: ast.expr) -> bool:
-    if not isinstance(value, ast.Call):
-        return isinstance(value, ast.Name | ast.Constant)
-    if isinstance(value.func, ast.Name):
-        return value.func.id in SHOWS
-    return isinstance(value.func, ast.Attribute) and ast.unparse(value.func.value) == "plots"
-
-
 def bundle(value: Any) -> dict[str, Any]:
     """The forms of a value that a page can show, by their types; text is always among them."""
     found: dict[str, Any] = {}
@@ -340,33 +346,15 @@ def pretty(value: Any) -> str:
     return pprint.pformat(value, width=80, sort_dicts=False) if isinstance(value, dict | list | tuple) else repr(value)
 
 
-def _single(statement: ast.Import | ast.ImportFrom) -> list[ast.Import | ast.ImportFrom]:
-    """The statement once for each name that it imports, so that one that is missing takes no other with it."""
-
-    def copy(alias: ast.alias) -> ast.Import | ast.ImportFrom:
-        if isinstance(statement, ast.Import):
-            return ast.copy_location(ast.Import([alias]), statement)
-        return ast.copy_location(ast.ImportFrom(statement.module, [alias], statement.level), statement)
-
-    return [copy(alias) for alias in statement.names]
+def _title(library: str) -> str:
+    return stand_ins.TITLES.get(library, library)
 
 
-def _bound(statement: ast.stmt) -> list[str]:
-    """The names that a statement binds."""
-    if isinstance(statement, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name.split(".")[0] for alias in statement.names]
-    if isinstance(statement, ast.FunctionDef | ast.ClassDef):
-        return [statement.name]
-    return [n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-
-
-def _missing(error: ModuleNotFoundError | OSError) -> str:
+def _missing(error: BaseException) -> str:
     """What is not here, or may come late; nothing for an error of another kind."""
+    if isinstance(error, LeftOutError):
+        return str(error.name)
     if isinstance(error, ModuleNotFoundError):
         library = (error.name or "").split(".")[0]
         return library if library in stand_ins.NOT_HERE or library in LATE else ""
     return "process" if "does not support processes" in str(error) else ""
-
-
-def _sets_threads(statement: ast.stmt) -> bool:
-    return "torch.set_num_threads" in ast.unparse(statement)

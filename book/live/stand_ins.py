@@ -24,7 +24,49 @@ TITLES = {
     "xllamacpp": "llama.cpp on your computer",
     "gguf": "the official package gguf",
     "process": "a second process on your computer",
+    "folder": "a file from the folder of the course",
 }
+
+
+class LeftOutError(ModuleNotFoundError):
+    """The error of an import that failed in an earlier cell: ``cell`` is its id, and ``made`` the name it did not make.
+
+    Both are empty for a name that the library itself would be.
+    """
+
+    def __init__(self, library: str, cell: str, made: str) -> None:
+        super().__init__(f"No module named {library!r}", name=library)
+        self.cell, self.made = cell, made
+
+
+class Absent:
+    """Stands for something that needs a library which is not here; whatever is done with it raises the import's error.
+
+    ``again`` is the import statement that binds the name once the library has been loaded; ``cell`` is the id of the
+    cell that would have made something, and ``made`` the name that it has there.
+    """
+
+    def __init__(self, library: str, again: str = "", cell: str = "", made: str = "") -> None:
+        for key, value in (("_library", library), ("_again", again), ("_cell", cell), ("_made", made)):
+            object.__setattr__(self, key, value)
+
+    def __getattr__(self, name: str) -> Any:
+        raise needs(self)
+
+    def _fail(self, *args: Any, **kwargs: Any) -> Any:
+        raise needs(self)
+
+    __call__ = __iter__ = __getitem__ = __len__ = __enter__ = __bool__ = __add__ = __radd__ = __sub__ = __rsub__ = _fail
+    __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __float__ = __int__ = __index__ = __lt__ = __gt__ = _fail
+    __eq__ = __ne__ = __le__ = __ge__ = __matmul__ = __rmatmul__ = __pow__ = __mod__ = __abs__ = __fspath__ = _fail
+    __delattr__ = __setattr__ = __or__ = __and__ = _fail
+    __hash__ = object.__hash__
+    __mro_entries__ = __contains__ = __setitem__ = __neg__ = __str__ = __repr__ = __format__ = _fail
+
+
+def needs(value: Absent) -> LeftOutError:
+    """The error of the import that ``value`` stands for."""
+    return LeftOutError(*(object.__getattribute__(value, key) for key in ("_library", "_cell", "_made")))
 
 
 class Weights(np.ndarray):

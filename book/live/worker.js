@@ -19,7 +19,7 @@ async function boot({ manifest, files }) {
     }
   }
   fs.mkdirTree("/lab");
-  await addModules(python, ["shell.py", "stand_ins.py"]);
+  await addModules(python, ["shell.py", "stand_ins.py", "statements.py"]);
   for (const [name, text] of Object.entries(files)) fs.writeFile(`/lab/${name}`, text);
   for (const name of manifest.labs.map((lab) => `${lab}.ipynb`)) { // the other labs as they are given, beside those that were worked on
     if (!(name in files)) fs.createLazyFile("/lab", name, `${here}labs/${name}`, true, false);
@@ -44,9 +44,9 @@ async function boot({ manifest, files }) {
 
 const does = {
   boot,
-  async run({ id, source, quiet, edited }) {
+  async run({ id, source, quiet, page }) {
     if (quiet && python.pyimport("shell").only_shows(source)) return { state: "skipped", needs: "", files: [] };
-    const done = JSON.parse(await shell.run(id, source, JSON.stringify(edited)));
+    const done = JSON.parse(await shell.run(id, source, JSON.stringify(page)));
     const record = "/lab/.miniquant-progress.json";
     done.record = python.FS.analyzePath(record).exists ? python.FS.readFile(record, { encoding: "utf8" }) : "";
     return done;

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
-from lab_pages import align_numbers, card, code_at_end, copied, describe, lab_bar, smaller
+from lab_pages import align_numbers, captions, card, code_at_end, copied, describe, lab_bar, part_of, smaller
 from PIL import Image
 from places import ROOT
 
 from miniquant.lab.authoring.course import read_course
 
 PARTS = read_course(ROOT)
+FOLDERS = ("notebooks", "solutions")
 TABLE = """
 ==== ======= ====
 name size    note
@@ -51,6 +52,23 @@ def test_a_card_tells_time_needs_and_what_one_leaves_with():
     assert PARTS[2].leave in text
     assert "2 labs" in text
     assert "1 h" in text
+
+
+def test_every_lab_and_every_page_of_a_part_has_the_colour_of_its_part():
+    for part in PARTS:
+        if part.page:
+            files = [f"{folder}/{lab.file.removesuffix('.ipynb')}" for lab in part.labs for folder in FOLDERS]
+            assert {part_of(page) for page in [*files, f"book/{part.page.removesuffix('.md')}"]} == {part.name}
+            assert f"- caption: {part.title}\n" in (ROOT / "book" / "_toc.yml").read_text("utf-8")
+            assert captions()[part.title] == part.name
+            assert f'data-part="{part.name}"' in card(part)
+    styles = (ROOT / "book" / "_static" / "site.css").read_text("utf-8")
+    for theme in ("\n", '\nhtml[data-theme="dark"] '):
+        colours = [
+            line.partition("{")[2] for line in styles.splitlines() if f"\n{line}".startswith(f"{theme}[data-part=")
+        ]
+        assert len(set(colours)) == len(colours) == len(captions())
+    assert part_of("book/glossary") == part_of("notebooks/00-five-minutes") == ""
 
 
 def test_a_line_to_copy_is_escaped():

@@ -39,8 +39,29 @@ def test_a_folder_of_files_is_enough_and_nothing_is_fetched(tmp_path, monkeypatc
 
 def test_a_folder_without_the_files_says_which_package_is_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
-    with pytest.raises(live.LiveError, match=r"neither the files of two 1\.0 nor its archive"):
+    with pytest.raises(live.NotToBeHad, match=r"neither the files of two 1\.0 nor its archive"):
         live.fetch(pinned("0" * 64, "two"), tmp_path / "store")
+
+
+def test_a_broken_archive_is_named(tmp_path, monkeypatch):
+    (tmp_path / "two-1.0.tgz").write_bytes(b"half of it")
+    monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
+    with pytest.raises(live.LiveError, match=r"two-1\.0\.tgz is no archive"):
+        live.fetch(pinned("0" * 64, "two"), tmp_path / "store")
+
+
+def test_formats_are_left_out_where_their_compiler_cannot_be_had_and_fail_where_it_is_another(
+    tmp_path, monkeypatch, capsys
+):
+    import kaitai
+
+    monkeypatch.setattr(kaitai, "STORE", tmp_path / "store")
+    monkeypatch.setenv("PYODIDE_DIST", str(tmp_path))
+    assert kaitai.main() == 3
+    assert "has neither the files of kaitai-struct-compiler" in capsys.readouterr().out
+    (tmp_path / "kaitai-struct-compiler.js").write_bytes(b"another")
+    assert kaitai.main() == 1
+    assert "has SHA-256" in capsys.readouterr().out
 
 
 def test_a_client_that_is_missing_or_fails_is_told_apart_from_a_wrong_file(tmp_path, monkeypatch):
@@ -62,18 +83,19 @@ def test_every_pinned_file_has_its_sha256_and_its_licence():
 def test_cells_get_their_ids_once_and_the_script_stands_once(tmp_path):
     page, notebook = tmp_path / "a.html", tmp_path / "a.ipynb"
     box = '<div class="cell tag_hide docutils container">'
-    page.write_text(f"<head></head>{box}1</div>{box}2</div>", "utf-8")
+    page.write_text(f"<head></head><h1>A</h1><article><h1>A</h1>{box}1</div>{box}2</div></article>", "utf-8")
     cells = [{"cell_type": kind, "id": name} for kind, name in (("code", "x"), ("markdown", "y"), ("code", "z"))]
     notebook.write_text(json.dumps({"cells": cells}), "utf-8")
-    live.mark(page, notebook, 12)
+    live.mark(page, notebook, 12_400_000)
     first = page.read_text("utf-8")
     assert [first.count(f'data-cell="{name}"') for name in "xyz"] == [1, 0, 1]
-    assert first.count("_live/live.js") == first.count('data-bytes="12"') == 1
-    live.mark(page, notebook, 12)
+    assert first.count("_live/live.js") == first.count("_live/live.css") == first.count("it loads 12 MB") == 1
+    assert first.index("<article><h1>A</h1><div") < first.index("Try it here") < first.index("data-cell")
+    live.mark(page, notebook, 12_400_000)
     assert page.read_text("utf-8") == first
     notebook.write_text(json.dumps({"cells": cells[:1]}), "utf-8")
     with pytest.raises(live.LiveError, match=r"a\.html has 2 code cells, its notebook 1"):
-        live.mark(page, notebook, 12)
+        live.mark(page, notebook, 12_400_000)
 
 
 def test_modules_of_the_editor_find_each_other_by_file(tmp_path):
@@ -142,7 +164,11 @@ def shell(monkeypatch, tmp_path):
         outputs.append(json.loads(names))
 
     made = page.Shell(lambda text: outputs.append(json.loads(text)), lambda *_: None, load)
-    yield lambda source: (json.loads(asyncio.run(made.run("c", source))), outputs)
+
+    def run(source, cell="c", page=()):
+        return json.loads(asyncio.run(made.run(cell, source, json.dumps(list(page))))), outputs
+
+    yield run
     for name in set(sys.modules) - set(modules):
         if name == "__main__" or name.startswith("IPython"):
             del sys.modules[name]
@@ -167,6 +193,85 @@ def test_what_needs_an_absent_library_is_left_out_and_the_rest_runs(shell):
     done, outputs = shell("import nowhere_at_all as t\nbefore = 1\nmodel = t.load()\nafter = model + 1\nprint(before)")
     assert (done["state"], done["needs"]) == ("left out", "nowhere_at_all")
     assert outputs[-1] == {"output_type": "stream", "name": "stdout", "text": "1\n"}
+
+
+@pytest.fixture
+def lab(shell, monkeypatch):
+    """Runs cells of a lab by their number, with one library that is not here; what the page is told of the last one."""
+    import stand_ins
+
+    monkeypatch.setattr(stand_ins, "NOT_HERE", {*stand_ins.NOT_HERE, "nowhere_at_all"})
+
+    def run(sources, chosen, edited=()):
+        page = [{"id": f"c{n}", "source": source, "edited": n in edited} for n, source in enumerate(sources)]
+        told = [shell(page[n]["source"], page[n]["id"], page) for n in chosen]
+        return told[-1]
+
+    return run
+
+
+LEFT_OUT = ["import nowhere_at_all as t", "model = t.load()", "top = model.layers[0]", "print(top)"]
+
+
+def test_a_cell_names_the_earlier_one_that_was_left_out_and_what_that_one_needs(lab):
+    first, second = (lab(LEFT_OUT, range(n))[0] for n in (3, 4))
+    assert (first["state"], first["needs"]) == (second["state"], second["needs"]) == ("left out", "nowhere_at_all")
+    assert [each["first"]["cell"] for each in (first, second)] == ["c1", "c2"]
+    assert [each["first"]["name"] for each in (first, second)] == ["model", "top"]
+    assert lab(LEFT_OUT, range(2))[0]["first"] is None  # it needs the library itself
+
+
+@pytest.mark.parametrize(
+    ("above", "chosen", "state"),
+    [("w = 1", [1], "not run"), ("w = 1 / 0", [0, 1], "error"), ("w = [", [1], None), ("v = 1", [0, 1], None)],
+)
+def test_a_name_that_no_cell_made_leads_to_the_cell_that_makes_it(lab, above, chosen, state):
+    done, outputs = lab([above, "print(w)"], chosen)
+    assert done["state"] == "error" and done["needs"] == ""
+    assert (done["first"] or {"state": None})["state"] == state
+    assert ("Is `w` spelled right?" in str(outputs[-1])) == (state is None)
+
+
+def test_the_nearest_cell_above_makes_a_name_and_else_the_first_below(lab):
+    sources = ["w = 1", "w = 2", "print(w)", "w = 3", "w = 4"]
+    assert lab(sources, [2])[0]["first"]["cell"] == "c1"
+    assert lab(sources[2:], [0])[0]["first"]["cell"] == "c1"
+
+
+def test_a_missing_library_does_not_hide_an_error_that_has_nothing_to_do_with_it(lab):
+    sources = [*LEFT_OUT[:2], "def f():\n    return ()", "row = f()", "print(row[0])"]
+    done, outputs = lab(sources, range(5), edited=[2])
+    assert (done["state"], done["first"]) == ("error", None)
+    assert outputs[-1]["ename"] == "IndexError"
+
+
+def test_what_a_left_out_cell_should_have_filled_or_written_is_its_fault(lab):
+    table = ["import nowhere_at_all as t\nfound = {}", "found['a'] = t.load()", "print(found['a'])"]
+    done = lab(table, range(3))[0]
+    assert (done["state"], done["first"]["cell"], done["first"]["name"]) == ("left out", "c1", "found")
+    file = [LEFT_OUT[0], "t.save('a.bin')", "open('a.bin')"]
+    done = lab(file, range(3))[0]
+    assert (done["state"], done["first"]["cell"], done["first"]["name"]) == ("left out", "c1", "a.bin")
+    assert lab(["1", "open('a.bin')"], range(2))[0]["state"] == "error"
+    done = lab([*LEFT_OUT[:2], "open('../experiments/a.json')"], range(3))[0]
+    assert (done["needs"], done["title"], done["first"]) == ("folder", "a file from the folder of the course", None)
+
+
+def test_a_cell_that_needs_what_took_too_long_says_so(lab, monkeypatch):
+    import shell as page
+
+    monkeypatch.setattr(page, "SECONDS", 0.05)
+    endless = ["while True:\n    w = 1", "print(w + 1)"]
+    from miniquant.lab import limit
+
+    def stopped(_):
+        raise limit.TooSlow("long")
+
+    monkeypatch.setattr(limit, "time_limit", stopped)
+    assert lab(endless, [0])[0]["needs"] == "time"
+    monkeypatch.undo()
+    done = lab(endless, [1])[0]
+    assert (done["state"], done["needs"], done["first"]["cell"]) == ("left out", "time", "c0")
 
 
 def test_an_error_shows_the_cell_alone_and_a_name_gets_advice(shell):

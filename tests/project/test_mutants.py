@@ -71,12 +71,14 @@ def test_the_hash_is_the_same_under_every_python():
 
 
 @pytest.mark.parametrize("function", [None, (22, 23)], ids=["a table", "a function that only the table calls"])
-def test_what_no_test_executes_is_tried_first_by_the_files_that_name_its_module(function):
-    near, far = "tests/formats/bump/test_bump_tokenizer.py", "tests/core/test_lazy.py"
+def test_what_no_test_executes_is_tried_first_by_the_files_that_name_its_module_then_by_its_folder_s(function):
+    named, near = "tests/formats/bump/test_bump_tokenizer.py", "tests/formats/gguf/test_gguf_lazy.py"
+    far = "tests/core/test_lazy.py"
     known = {
-        far: {"times": {"quick": 0.25, "slow": 15.0}, "lines": {}},
-        near: {"times": {"a": 4.0, "b": 0.5, "c": 9.0}, "lines": {}},
+        far: {"times": {"quick": 0.25, "slow": 35.0}, "lines": {}},
+        near: {"times": {"d": 0.5}, "lines": {}},
+        named: {"times": {"a": 4.0, "b": 0.5, "c": 9.0}, "lines": {}},
     }
     fault = Mutant("", 23, 23, "", "", "", function)
-    chosen = choose("formats/gguf/pre_tokenizers.py", fault, known, Counter({far: 9}))
-    assert chosen == [(near, ["b", "a", "c"], 13.5), (far, ["quick"], 0.25)]
+    chosen = choose("formats/gguf/pre_tokenizers.py", fault, known, Counter({far: 9, near: 3}))
+    assert chosen == [(named, ["b", "a", "c"], 13.5), (near, ["d"], 0.5), (far, ["quick"], 0.25)]

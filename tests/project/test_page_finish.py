@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from page_finish import PATHS, About, finish, icon, shortened, without_icon_font
+from page_finish import PATHS, About, finish, icon, shortened, trimmed, without_icon_font
 
 PAGE = """<html><head>
     <meta charset="utf-8" />
@@ -34,6 +34,28 @@ def test_the_icon_font_is_gone_and_every_icon_is_drawn():
     assert page.count("<svg") == 2
     assert 'data-mode="light"' in page
     assert "Light" not in page
+
+
+def test_a_page_of_a_part_and_the_caption_of_each_part_carry_its_name():
+    caption = '<p class="caption"><span class="caption-text">{}</span></p>'
+    page = PAGE.replace("<p>Text</p>", caption.format("Bits &amp; bytes") + caption.format("Formats"))
+    about = About("A", "B", part="II", captions={"Bits & bytes": "III"})
+    done = finish(page, about)
+    assert '<body data-part="II">' in done
+    assert done.count("data-part=") == 2 and '<span class="caption-text" data-part="III">Bits &amp; bytes' in done
+    assert "data-part" not in finish(page, ABOUT)
+
+
+def test_every_fold_is_a_plain_one():
+    fold = (
+        '<details class="sd-sphinx-override sd-dropdown sd-card sd-mb-3" open="open">\n'
+        '<summary class="sd-summary-title sd-card-header">\n<span class="sd-summary-text">More</span>'
+        '<span class="sd-summary-state-marker sd-summary-chevron-right"><svg></svg></span></summary>'
+        '<div class="sd-summary-content sd-card-body docutils">\n<p>Text</p></div></details>'
+    )
+    done = finish(PAGE.replace("<p>Text</p>", fold), ABOUT)
+    assert '<details class="mq-fold" open="open">' in done and "sd-card" not in done and "marker" not in done
+    assert '<span class="sd-summary-text">More</span></summary><div>\n<p>Text</p></div></details>' in done
 
 
 def test_what_opens_the_pages_below_another_one_has_the_name_of_that_page():
@@ -95,3 +117,20 @@ def test_a_style_sheet_keeps_everything_but_the_icon_font():
     gone = '@font-face{font-family:"Font Awesome 6 Free";src:url(a.woff2)}.fa,.fas{a:b}.fa-sun:before{c:d}'
     kept = "p.fair{e:f}.fade:not(.show){g:h}.fas,p{i:j}@media print{b{k:l}}"
     assert without_icon_font(gone + kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("css", "left"),
+    [
+        (".a{x:y}.b{x:y}", ".a{x:y}"),
+        (".b .a,p,.a>.b{x:y}", "p{x:y}"),
+        ("p:not(.b),.a:is(.b,.c):not(:is(.b)){x:y}", "p:not(.b),.a:is(.b,.c):not(:is(.b)){x:y}"),
+        ("@media print{.b{x:y}}@media print{.a{x:y}.b{x:y}}", "@media print{.a{x:y}}"),
+        ('@import "c";.b{x:y}', '@import "c";'),
+        ("@keyframes b{from{x:1.5s}}", "@keyframes b{from{x:1.5s}}"),
+        ('/* .a{ */.b{x:y}[href$=".b"]{x:y}', '[href$=".b"]{x:y}'),
+        (".b\\:c{x:y}", ".b\\:c{x:y}"),
+    ],
+)
+def test_rules_for_classes_that_no_page_has_are_left_out(css, left):
+    assert trimmed(css, {"a"}) == left

@@ -87,6 +87,14 @@ def test_a_lab_that_is_too_heavy_is_named_with_its_weight(site):
     assert [p for p in site_problems(site) if "weighs 600 kB compressed; at most 600" in p]
 
 
+def test_the_font_of_a_style_sheet_counts(site):
+    text = (site / LAB).read_text()
+    (site / LAB).write_text(text.replace("</head>", '<link rel="stylesheet" href="a.css"></head>'))
+    (site / "notebooks" / "a.css").write_text('@font-face { src: url("a.woff2") format("woff2"); }')
+    (site / "notebooks" / "a.woff2").write_bytes(bytes(600_000))
+    assert [p for p in site_problems(site) if "weighs 600 kB compressed; at most 600" in p]
+
+
 def test_a_site_without_a_page_for_wrong_addresses_is_named(site):
     (site / "404.html").unlink()
     assert "404.html is missing" in site_problems(site)
