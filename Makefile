@@ -4,6 +4,8 @@ BIN := .venv/bin
 SITE := _build/html/index.html
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its own backend
+# where Python is told to keep no compiled modules, each of the many kernels and workers compiles them anew
+unexport PYTHONDONTWRITEBYTECODE
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
@@ -62,10 +64,10 @@ test: .venv/.installed
 	$(BIN)/python tools/course.py --check
 	@echo "== types, and every lab, solved and unsolved, outputs compared"
 	@$(BIN)/mypy > .venv/mypy.log 2>&1 & types=$$!; \
-	  OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.prepared_kernels --ignore-glob='*/workspace' --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions; labs=$$?; \
+	  OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.longest_first -p tools.prepared_kernels --ignore-glob='*/workspace' --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions; labs=$$?; \
 	  wait $$types; types=$$?; cat .venv/mypy.log; exit $$((labs ? labs : types))
 	@echo "== the library: units, properties, referees, doctests"
-	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval --doctest-modules src tests
+	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.longest_first -p no:nbval --doctest-modules src tests
 
 quick: .venv/.installed
 	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt

@@ -29,6 +29,7 @@ SOURCE = ROOT / "src" / "miniquant"
 WORK = ROOT / ".mutants"  # what may be thrown away
 ELSEWHERE = 1000.0  # added to the seconds of tests that execute no line of the module: they come last
 TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take without it
+TABLE_SECONDS = 45.0  # the same for what no test executes, such as a table: any test may read it
 COMPILING = 60  # seconds more for a mutant whose kernels are compiled again
 COMPILED = ("formats/gguf/codecs/", "runtime/kernels.py", "runtime/compiled.py")  # what numba compiles, or keeps
 CALLED = ("common", "kquant", "compiled")  # the modules of these whose functions are parts of other modules' kernels
@@ -277,14 +278,17 @@ def choose(
 
     Those that execute a line of the statement; where none does (coverage sees nothing of compiled code, and a module's
     own level runs at import) those that execute any of the function, or of the module. A constant, a table, and a
-    function that only they call may be read by any test: files that name the module come first.
+    function that only they call may be read by any test: files that name the module come first, then those of its
+    folder.
     """
-    spans = [(mutant.line, mutant.last), mutant.function] if mutant.function else [(0, 10**9)]
+    spans = [(mutant.line, mutant.last), mutant.function or (0, 10**9)]
+    if mutant.function and mutant.line == mutant.function[0]:  # executed at import: a default is read by every call
+        spans = [mutant.function]
     rows: list[tuple[float, str, str]] = []
-    for first, last in spans:
+    for span in spans:
         for file, facts in known.items():
             for test, lines in facts["lines"].get(module, {}).items():
-                if any(first <= line <= last for line in lines):
+                if any(span[0] <= line <= span[1] for line in lines):
                     rows.append((facts["times"].get(test, 0.1), file, test))
         if rows:
             break
@@ -292,7 +296,8 @@ def choose(
         if Path(file).stem == f"test_{Path(module).stem}":
             alien = {test for lines in facts["lines"].values() for test in lines}
             rows += [(seconds, file, test) for test, seconds in facts["times"].items() if test not in alien]
-    anywhere = not mutant.function or not rows
+    anywhere = not rows or not mutant.function  # a line of a table is executed by the test that imports it first
+    direct = {file for _, file, _ in rows if span == spans[0]}
     if anywhere:
         touched = {(file, test) for _, file, test in rows}
         rows += [
@@ -307,15 +312,18 @@ def choose(
     chosen, total = [], 0.0
     first = {file: min(seconds for seconds, f, _ in rows if f == file) > ELSEWHERE for file in by_file}
     listing = {file: not anywhere or "unchanged" not in file for file in by_file}  # they see any table
-    strange = {file: anywhere and not _names(file, module) for file in by_file}
+    home = f"tests/{Path(module).parent}/"
+    own = direct | {f for f in by_file if anywhere and (f == f"src/miniquant/{module}" or _names(f, module))}
+    distant = {file: anywhere * (0 if file in own else 1 if file.startswith(home) else 2) for file in by_file}
+    allowed = TABLE_SECONDS if anywhere else TESTS_SECONDS
 
-    def order(f: str) -> tuple[bool, bool, int, bool, float]:
-        return listing[f], strange[f], -kills[f], first[f], sum(t for t, _ in by_file[f]) / len(by_file[f])
+    def order(f: str) -> tuple[bool, int, int, bool, float]:
+        return listing[f], distant[f], -kills[f], first[f], sum(t for t, _ in by_file[f]) / len(by_file[f])
 
     for file in sorted(by_file, key=order):
         names, cost = [], 0.0
         for seconds, test in by_file[file]:
-            if total + cost + seconds <= TESTS_SECONDS or not (chosen or names):
+            if total + cost + seconds <= allowed or not (chosen or names):
                 names.append(test)
                 cost += seconds
         if names:
