@@ -143,10 +143,10 @@ def by_keyboard(page: Page) -> Iterator[str]:
         page.keyboard.press(key)
     if not page.evaluate("document.activeElement.closest('[data-cell=lab00-005] .cm-editor') !== null"):
         yield f"Escape, then Tab leads from the editor to {page.evaluate(focused)!r}, not to the next cell"
-    page.locator(".cm-focused").wait_for()  # the editor says so a moment later
-    if page.evaluate("getComputedStyle(document.activeElement.closest('.cm-editor')).outlineStyle") == "none":
-        yield "an editor does not show that it has the focus"
     place = cell(page, "lab00-005")
+    place.locator(".cm-focused").wait_for()  # the editor says so a moment later; the one that was left may still say it
+    if place.locator(".cm-focused").evaluate("e => getComputedStyle(e).outlineStyle") == "none":
+        yield "an editor does not show that it has the focus"
     runs = place.get_attribute("data-runs")
     page.keyboard.press("Shift+Enter")
     page.wait_for_function("([box, runs]) => box.dataset.runs > runs", arg=[place.element_handle(), runs])
