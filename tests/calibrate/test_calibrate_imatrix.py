@@ -127,12 +127,20 @@ def test_a_text_shorter_than_a_chunk_is_refused():
         text_chunks("a", corpus.load_tokenizer(), 8)
 
 
+def test_a_newline_at_the_end_of_a_text_is_no_token_of_it():
+    tokenizer = corpus.load_tokenizer()
+    one_more = len(tokenizer.encode("a b c\n").ids)
+    with pytest.raises(QuantizationError, match=f"needs {one_more}"):
+        text_chunks("a b c\n", tokenizer, one_more)
+
+
 def test_a_folder_needs_its_tokenizer(tmp_path):
     for name in ("config.json", "model.safetensors"):
         (tmp_path / name).write_bytes((minillama.folder() / name).read_bytes())
     with pytest.raises(FormatError, match=r"no tokenizer\.json in it"):
         model_and_tokenizer(tmp_path)
     model, tokenizer = model_and_tokenizer(minillama.folder())
+    assert model.dtype == torch.float32  # the folder holds float16
     assert tokenizer.get_vocab_size() == model.config.vocab_size
     ours = minillama.load_minillama().state_dict()
     assert all(torch.equal(w, ours[name]) for name, w in model.state_dict().items())

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from miniquant.core.errors import FormatError, PickleSecurityRisk
 from miniquant.formats.pickle import scan
-from miniquant.formats.pickle.opcodes import MEANINGS, kind_of
+from miniquant.formats.pickle.opcodes import CALLS, MEANINGS, kind_of
 from miniquant.formats.pickle.scan import STATE_DICT, imports, off_list, refuse_unlisted, scan_file, steps
 from miniquant.inspect.pickle_view import pickleview
 from miniquant.lessons.pickle.toys import evasions
@@ -132,9 +132,9 @@ def test_a_module_with_a_space_in_its_name_is_not_cut_at_it():
     [
         (b"", 0, "pickle exhausted"),
         (b"\xff.", 0, "opcode"),
-        (b"\x80\x04K\x01R.", 4, "the stack is empty"),
+        (b"\x80\x04K\x01R.", 4, ": the stack is empty; this is no pickle"),
         (b"h\x07.", 0, "the memo has no entry 7"),
-        (b"I1\nt.", 3, "the stack is empty"),
+        (b"I1\nt.", 3, ": the stack is empty; this is no pickle"),
         (b"X\xff\xff\xff\x7fabc.", 0, "expected"),
         (b"I1\n", 0, "exhausted"),
         (b"Vnever ended", 0, "newline"),
@@ -360,3 +360,7 @@ def test_a_list_is_called_a_list_and_a_text_of_any_length_is_known():
     stacks = [step.stack for step in steps(b"\x80\x04]" + long + b"a.")]
     assert [[value.shown for value in stack] for stack in stacks] == [[], ["list"], ["list", "'abc'"], ["list"], []]
     assert stacks[2][1].text == "abc"
+
+
+def test_the_words_for_an_opcode_that_runs_code_begin_with_what_it_does():
+    assert {MEANINGS[name].split()[0] for name in CALLS} == {"calls", "hands", "makes", "asks"}
