@@ -28,4 +28,5 @@ COURSE = (
     "k_quants",
     "bump",
     "hostile_files",
+    "importance_matrix",
 )

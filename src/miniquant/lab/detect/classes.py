@@ -259,7 +259,8 @@ def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
             yield f"where a value of {name} is {words}", any(len(value) == length for value in values)
             if length:
                 yield f"where no value of {name} is {words}", all(len(value) != length for value in values)
-        yield f"where a tuple in {name} has a 0", any(0 in value for value in values)
+        numbers = [part for value in values for part in value if isinstance(part, int | float)]
+        yield f"where a tuple in {name} has a 0", 0 in numbers
     elif all(isinstance(value, str) and len(value) <= 30 for value in values):
         for value in dict.fromkeys(values):
             yield f"where a value of {name} is {value!r}", True
