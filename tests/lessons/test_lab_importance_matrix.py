@@ -12,7 +12,7 @@ import torch
 from places import ROOT
 
 from miniquant.calibrate import calibration_tokens, plant_outliers
-from miniquant.calibrate.imatrix import collect_importance
+from miniquant.calibrate.imatrix import collect_importance, text_chunks
 from miniquant.evaluate.estimate import Estimate
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.evaluate.quality import evaluate
@@ -20,7 +20,7 @@ from miniquant.formats.gguf import GGMLType, decode, encode
 from miniquant.lab import evaluate as evaluate_exercise
 from miniquant.lab import find
 from miniquant.lessons.importance_matrix.search_scale import TRIES, search_scale
-from miniquant.models.corpus import held_out_windows
+from miniquant.models.corpus import held_out_windows, load_tokenizer, training_documents
 from miniquant.models.to_gguf import gguf_name
 from miniquant.quantization.packing import pack_runs
 
@@ -31,8 +31,8 @@ def printed(cell: str) -> str:
     return "\n".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in found.outputs)
 
 
-def importance_of(model):
-    found = collect_importance(model, calibration_tokens(16), progress=False)
+def importance_of(model, tokens=None):
+    found = collect_importance(model, calibration_tokens(16) if tokens is None else tokens, progress=False)
     return {name: squares.means()[0] for name, squares in found.squares.items()}
 
 
@@ -51,6 +51,7 @@ def lost(trained, importance):
         "alike": {name: np.ones_like(found) for name, found in importance.items()},
         "matrix": importance,
         "one token": of_one_token(trained),
+        "docstrings": of_docstrings(trained),
     }
 
     def kl(model, kind, columns):
@@ -64,7 +65,7 @@ def lost(trained, importance):
         return evaluate(twin, windows, reference=trained).kl
 
     asked = [("Q4_0", "none"), ("Q4_0", "alike"), ("Q4_0", "matrix")]
-    asked += [("Q2_K", "none"), ("Q2_K", "matrix"), ("Q2_K", "one token")]
+    asked += [("Q2_K", "none"), ("Q2_K", "matrix"), ("Q2_K", "one token"), ("Q2_K", "docstrings")]
     found = {(kind, how): kl(trained, kind, matrices[how]) for kind, how in asked}
     of_planted = {"none": None, "matrix": importance_of(planted)}
     for kind in ("Q4_0", "Q4_1"):
@@ -73,8 +74,12 @@ def lost(trained, importance):
 
 
 def of_one_token(model):
-    found = collect_importance(model, np.full((4, 256), 200), progress=False)
-    return {name: squares.means()[0] for name, squares in found.squares.items()}
+    return importance_of(model, np.full((4, 256), 200))
+
+
+def of_docstrings(model):
+    text = "\n".join(training_documents("docstrings")[:40])
+    return importance_of(model, text_chunks(text, load_tokenizer(), 256, 4))
 
 
 def beyond_chance(a: np.ndarray, b: np.ndarray) -> bool:
@@ -119,6 +124,7 @@ def test_a_min_is_what_planted_outliers_need(lost):
 
 def test_the_right_text_helps_and_the_wrong_one_harms(lost):
     assert beyond_chance(lost["Q2_K", "matrix"], lost["Q2_K", "none"])
+    assert beyond_chance(lost["Q2_K", "docstrings"], lost["Q2_K", "none"])
     assert beyond_chance(lost["Q2_K", "none"], lost["Q2_K", "one token"])
 
 
@@ -131,16 +137,16 @@ def test_the_lab_prints_what_is_measured_here(lost):
 
 @pytest.mark.parametrize("how", ["formula", "levels alone"])
 def test_other_ways_to_write_the_search_are_accepted(how):
-    def search(w, counts, tries):
+    def search(w, cost, tries):
         first = np.abs(w).argmax(axis=1)
         extreme = w[np.arange(len(w)), first]
         all_levels, scales, keys = [], [], []
         for t in tries:
             q = np.clip(np.rint(w * (-t / extreme)[:, None]), -8, 7)
-            up, down = (counts * w * q).sum(1), (counts * q * q).sum(1)
+            up, down = (cost * w * q).sum(1), (cost * q * q).sum(1)
             all_levels.append(q.astype(np.int8))
             scales.append(up / down)
-            keys.append(-up * up / down if how == "formula" else (counts * (w - (up / down)[:, None] * q) ** 2).sum(1))
+            keys.append(-up * up / down if how == "formula" else (cost * (w - (up / down)[:, None] * q) ** 2).sum(1))
         at = np.argmin(keys, axis=0)
         rows = np.arange(len(w))
         return np.array(scales)[at, rows][:, None], np.array(all_levels)[at, rows]

@@ -10,19 +10,19 @@ from .weighted_scale import weighted_scale
 TRIES = [8.0, *(x / 10 for x in range(71, 90) if x != 80)]  # what ggml tries, in its order
 
 
-def search_scale(w, counts, tries):
+def search_scale(w, cost, tries):
     """The scale and the levels of blocks of Q4_0 with the smallest weighted
     error of all tries.
 
-    w: (n, 32) float64, in each row a weight that is not 0; counts: (n, 32)
-        float64, all above 0, how much an error counts; tries: a list of
+    w: (n, 32) float64, in each row a weight that is not 0; cost: (n, 32)
+        float64, all above 0, what an error costs; tries: a list of
         floats from 7 to 9
     ->   scale: (n, 1) float64, right to 1e-9; levels: (n, 32) int8
 
     The extreme of a block is its weight of largest size, with its sign; of
     several the first. A try t rounds w × (-t / extreme) half to even and
     clips to -8 … 7: these are its levels. Its scale is ``weighted_scale``
-    of them. Its error is the sum of counts × (w - scale × levels)². Each
+    of them. Its error is the sum of cost × (w - scale × levels)². Each
     block takes the try with the smallest error; of equal errors the first
     in the list.
     """
@@ -32,18 +32,18 @@ def search_scale(w, counts, tries):
     best = np.full(extreme.shape, np.inf)
     for t in tries:
         q = np.rint(w * (-t / extreme)).clip(-8, 7).astype(np.int8)
-        s = weighted_scale(w, q, counts)
-        error = (counts * (w - s * q) ** 2).sum(axis=1, keepdims=True)
+        s = weighted_scale(w, q, cost)
+        error = (cost * (w - s * q) ** 2).sum(axis=1, keepdims=True)
         better = error < best  # (n, 1) bool
         scale, levels = np.where(better, s, scale), np.where(better, q, levels)
         best = np.where(better, error, best)
     return scale, levels
 
 
-def oracle(w, counts, tries):
+def oracle(w, cost, tries):
     """Block by block: the levels of a try in Python's own numbers, its scale and its error in exact fractions."""
     scales, chosen = [], []
-    for row, weights in zip(w.tolist(), counts.tolist()):
+    for row, weights in zip(w.tolist(), cost.tolist()):
         extreme = max(row, key=abs)  # the first of the largest
         exact = [(Fraction(x), Fraction(c)) for x, c in zip(row, weights)]
         best = None
@@ -66,7 +66,7 @@ def _block(*first):
 
 
 def cases(random):
-    """One block with one try, two tries, an extreme below 0, two extremes, unequal counts, several blocks, all tries."""
+    """One block with one try, two tries, an extreme below 0, two extremes, unequal costs, several blocks, all tries."""
 
     def counted(*heavy):
         return [heavy[i] if i < len(heavy) else 1.0 for i in range(32)]
@@ -110,13 +110,13 @@ EXERCISE = Exercise(
         Mistake("the last of equal tries", edit("error < best", "error <= best"),
             cause="Of several tries with the same error, the last one was kept.",
             cure="Use `<`: a later try must be better.", see="right, except where two tries are equally good"),
-        Mistake("counted alike in the choice", edit("(counts * (w - s * q) ** 2)", "((w - s * q) ** 2)"),
+        Mistake("equal costs in the choice", edit("(cost * (w - s * q) ** 2)", "((w - s * q) ** 2)"),
             cause="The scale of each try is right, but the tries were compared by the plain squared error.",
-            cure="Multiply the squared errors by the counts.", see="right where the counts are equal, or where there is one try"),
-        Mistake("counted alike in the fit", edit("weighted_scale(w, q, counts)", "weighted_scale(w, q, np.ones_like(w))"),
-            cause="The scale of each try was fitted as if all errors counted alike.",
-            cure="Pass the counts to `weighted_scale`.", see="right where the counts are equal"),
-        Mistake("not fitted", edit("weighted_scale(w, q, counts)", "extreme / -t"),
+            cure="Multiply the squared errors by their costs.", see="right where the costs are equal, or where there is one try"),
+        Mistake("equal costs in the fit", edit("weighted_scale(w, q, cost)", "weighted_scale(w, q, np.ones_like(w))"),
+            cause="The scale of each try was fitted as if all errors cost the same.",
+            cure="Pass the costs to `weighted_scale`.", see="right where the costs are equal"),
+        Mistake("not fitted", edit("weighted_scale(w, q, cost)", "extreme / -t"),
             cause="The scale of a try is -extreme / t, the one that made the levels. Another one suits the levels better.",
             cure="Use `weighted_scale`.", see="right levels in places, and scales that are a little off"),
         Mistake("the sign of the extreme lost", edit("np.take_along_axis(w, at, axis=1)", "np.abs(w).max(axis=1, keepdims=True)"),
