@@ -65,6 +65,19 @@ def test_a_wrong_output_or_type_is_a_wrong_call(place, tmp_path, output, kind, s
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("source", ["f32.gguf", "hf"])
+def test_single_tensors_get_another_type_by_their_names(source, place, tmp_path):
+    options = ("--tensor-type", "blk.0.attn_v.weight=q8_0", "--tensor-type", "blk.1.attn_v.weight=f16")
+    result = call("quantize", place / source, tmp_path / "out.gguf", "--type", "q5_0", *options)
+    assert result.exit_code == 0, result.output
+    assert result.output.strip().endswith(": 21 tensors (13 Q5_0, 5 F32, 2 Q8_0, 1 F16)")
+    wrong = call("quantize", place / source, tmp_path / "no.gguf", "--type", "q5_0", "--tensor-type", "attn_v")
+    assert wrong.exit_code == 2 and "NAME=TYPE" in wrong.output
+    unknown = call("quantize", place / source, tmp_path / "no.gguf", "--type", "q5_0", "--tensor-type", "attn_v=q8_0")
+    assert "there is no tensor of that name" in str(unknown.exception)
+    assert not (tmp_path / "no.gguf").exists()
+
+
 def test_a_file_is_not_quantized_into_itself(place):
     before = (place / "f32.gguf").read_bytes()
     result = call("quantize", place / "f32.gguf", place / "f32.gguf", "--type", "q4_0")

@@ -144,3 +144,11 @@ def test_a_folder_needs_its_tokenizer(tmp_path):
     assert tokenizer.get_vocab_size() == model.config.vocab_size
     ours = minillama.load_minillama().state_dict()
     assert all(torch.equal(w, ours[name]) for name, w in model.state_dict().items())
+
+
+def test_weights_in_a_pickle_are_not_loaded(tmp_path):
+    for name in ("config.json", "tokenizer.json"):
+        (tmp_path / name).write_bytes((minillama.folder() / name).read_bytes())
+    torch.save(minillama.load_minillama().state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(FormatError, match=r"no \.safetensors file in it: weights in a pickle are not loaded"):
+        model_and_tokenizer(tmp_path)

@@ -175,6 +175,42 @@ def test_an_unknown_type_is_refused(small, tmp_path):
         quantize_gguf(small, tmp_path / "out.gguf", "Q4_K")
 
 
+def test_single_tensors_get_the_types_that_were_chosen_for_them(minigpt, tmp_path):
+    types = {"blk.0.attn_qkv.weight": "Q6_K", "token_embd.weight": GGMLType.F16}
+    quantize_gguf(minigpt, tmp_path / "plain.gguf", "Q4_0")
+    quantize_gguf(minigpt, tmp_path / "chosen.gguf", PRESETS["Q4_0"].choosing(types))
+    plain, chosen = (gguf.GGUFReader(tmp_path / f"{name}.gguf") for name in ("plain", "chosen"))
+    for before, after in zip(plain.tensors, chosen.tensors, strict=True):
+        expected = types.get(before.name, before.tensor_type.name)
+        assert after.tensor_type.name == getattr(expected, "name", expected)
+        assert (before.name in types) == (before.tensor_type != after.tensor_type)
+        assert before.name in types or np.array_equal(before.data, after.data)
+    with LlamaCpp(tmp_path / "chosen.gguf") as llama:
+        assert np.isfinite(llama.logits([1, 2, 3])).all()
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        ({"blk.9.attn_v.weight": "Q6_K"}, "Q6_K was chosen for 'blk.9.attn_v.weight', and there is no tensor of that"),
+        ({"output_norm.weight": "Q8_0"}, r"there is a tensor of shape \(256,\) that is never quantized"),
+        ({"blk.0.ffn_up.weight": "Q4_K_M"}, "Q4_K_M"),
+    ],
+)
+def test_a_type_that_cannot_be_chosen_is_refused_and_nothing_is_written(types, message, small, tmp_path):
+    with pytest.raises(SchemeError, match=message):
+        quantize_gguf(small, tmp_path / "out.gguf", PRESETS["Q4_0"].choosing(types))
+    assert not (tmp_path / "out.gguf").exists()
+
+
+def test_a_type_whose_blocks_do_not_fit_into_a_row_is_refused(tmp_path):
+    write_gguf(tmp_path / "in.gguf", {"blk.0.ffn_up.weight": np.zeros((2, 32), np.float32)}, KEYS)
+    with pytest.raises(SchemeError, match="rows of 32 weights are no whole number of blocks of 256"):
+        quantize_gguf(
+            tmp_path / "in.gguf", tmp_path / "out.gguf", PRESETS["Q4_0"].choosing({"blk.0.ffn_up.weight": "Q4_K"})
+        )
+
+
 def test_memory_stays_below_three_times_the_largest_tensor(tmp_path):
     w = np.random.default_rng(0).standard_normal((2048, 2048), np.float32)
     write_gguf(tmp_path / "in.gguf", {f"blk.{n}.ffn_up.weight": w for n in range(3)}, KEYS | {"llama.block_count": 3})

@@ -10,7 +10,6 @@ Source: ``collect_imatrix`` in ``llama.cpp/tools/imatrix/imatrix.cpp``.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,10 @@ from tokenizers import Tokenizer
 from ..core.errors import FormatError, QuantizationError
 from ..formats.gguf.imatrix import ImportanceMatrix, Squares
 from ..models import corpus
-from ..models.huggingface import llama
 from ..models.huggingface.convert import read_recipe
-from ..models.language import context_of
+from ..models.language import context_of, gguf_names
 from ..models.load import load_any
 from ..models.minigpt import MiniGPT
-from ..models.to_gguf import gguf_name
 from .inputs import calibration_tokens, calibration_walk
 
 
@@ -44,7 +41,6 @@ def collect_importance(
     >>> found.chunk_count, found.chunk_size, found.squares["blk.0.ffn_down.weight"].counts.tolist()
     (2, 8, [16.0])
     """
-    named: Callable[[str], str] = gguf_name if isinstance(model, MiniGPT) else llama.gguf_name
     if tokens is None and isinstance(model, MiniGPT):
         tokens = calibration_tokens(length=min(256, context_of(model)))
     _, groups = calibration_walk(model, tokens, "importance", progress)
@@ -52,7 +48,7 @@ def collect_importance(
     for group in groups:
         sums = group.seen.hessian.diagonal() * chunks.size  # the diagonal of H holds mean squares
         met = Squares(sums[None].astype(np.float32), np.array([chunks.size], np.float32))
-        squares.update({named(f"{name}.weight"): met for name in group.layers})
+        squares.update({gguf_names(model)(f"{name}.weight"): met for name in group.layers})
     return ImportanceMatrix(squares, (dataset,), *chunks.shape)
 
 
@@ -89,6 +85,8 @@ def model_and_tokenizer(path: Path) -> tuple[Any, Tokenizer]:
     read_recipe(path)  # says what is wrong with a folder
     if not (path / "tokenizer.json").exists():
         raise FormatError("no tokenizer.json in it, and the text must be cut into the model's own tokens", path=path)
+    if not [*path.glob("*.safetensors")]:
+        raise FormatError("no .safetensors file in it: weights in a pickle are not loaded", path=path)
     model = AutoModelForCausalLM.from_pretrained(
         path, dtype="float32", local_files_only=True, use_safetensors=True, trust_remote_code=False
     )

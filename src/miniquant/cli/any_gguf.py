@@ -19,17 +19,27 @@ from .options import AS_JSON, FILE, FileType, Preset, say_converted, say_weighed
 @click.option(
     "--imatrix", type=FILE, help="An importance matrix: how much each column counts; miniquant imatrix makes one."
 )
-def quantize(source: Path, output: Path, kind: str, requantize: bool, imatrix: Path | None) -> None:
+@click.option(
+    "--tensor-type",
+    "chosen",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="Another type for the tensor of this name; may be given several times.",
+)
+def quantize(
+    source: Path, output: Path, kind: str, requantize: bool, imatrix: Path | None, chosen: tuple[str, ...]
+) -> None:
     """Quantize SOURCE, a GGUF file of any architecture or a Hugging Face folder, to OUTPUT by llama.cpp's rules."""
     from ..models.file_types import PRESETS
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="OUTPUT")
+    types = PRESETS[kind].choosing(dict(map(_name_and_type, chosen)))
     if source.is_dir():
         from ..models.huggingface.convert import convert_folder
 
         with late_bar("quantizing") as advance:
-            converted = convert_folder(source, output, PRESETS[kind], advance, imatrix)
+            converted = convert_folder(source, output, types, advance, imatrix)
         say_converted(output, converted)
         return say_weighed(converted.weighed, converted.quantized) if imatrix else None
     from ..models.quantize_gguf import quantize_gguf
@@ -37,13 +47,22 @@ def quantize(source: Path, output: Path, kind: str, requantize: bool, imatrix: P
     if output.exists() and output.samefile(source):
         raise click.BadParameter(f"{output} is the file to read; give another name", param_hint="OUTPUT")
     with late_bar("quantizing") as advance:
-        found = quantize_gguf(source, output, kind, requantize, advance, imatrix)
+        found = quantize_gguf(source, output, types, requantize, advance, imatrix)
     say_written(output, (dtype.name for dtype in found.after.values()))
     if imatrix is not None:
         say_weighed(found.weighed, found.changed)
     if found.twice:
         before = ", ".join(sorted({found.before[name].name for name in found.twice}))
         click.echo(f"{len(found.twice)} tensors were {before} already; their first rounding error is in the file, too")
+
+
+def _name_and_type(text: str) -> tuple[str, str]:
+    name, equals, dtype = text.partition("=")
+    if not (name and equals and dtype):
+        raise click.BadParameter(
+            f"{text!r} is to be NAME=TYPE, as in blk.0.attn_v.weight=q6_k", param_hint="--tensor-type"
+        )
+    return name, dtype
 
 
 @click.command()

@@ -104,11 +104,19 @@ class FileType(NamedTuple):
     weights: GGMLType  # of every matrix that nothing else is said of
     rules: Rules | None = None  # of llama.cpp, by the part of a layer
     falcon: Rules = MappingProxyType({})  # those that differ for that architecture
+    chosen: Mapping[str, GGMLType] = MappingProxyType({})  # of single tensors, in place of what the rules say
 
     @property
     def head(self) -> GGMLType:
         """The type of the token embedding and the output head in a file of one type."""
         return codec_of(self.weights).head or self.weights
+
+    def choosing(self, types: Mapping[str, GGMLType | str]) -> FileType:
+        """The same file type, but with these types for these tensors, by llama.cpp's names.
+
+        Raises ``SchemeError`` for a type that there is not.
+        """
+        return self._replace(chosen={**self.chosen, **{name: tensor_type(dtype) for name, dtype in types.items()}})
 
     def types_of(
         self, shapes: Mapping[str, tuple[int, ...]], metadata: Mapping[str, Any], weighed: bool = False
@@ -117,7 +125,8 @@ class FileType(NamedTuple):
 
         shapes: as numpy has them, of all tensors of the file. metadata: the file's keys. A mix takes another type where
         a row is no whole number of blocks, and some take another one where the columns are ``weighed`` by an importance
-        matrix. Raises ``SchemeError`` if a mix needs the number of layers and has it not.
+        matrix. Raises ``SchemeError`` if a mix needs the number of layers and has it not, and for a type that was
+        chosen for a tensor which is not there, is not quantized, or whose rows are no whole number of blocks.
 
         >>> q4_k_m, keys = PRESETS["Q4_K_M"], {"general.architecture": "llama", "llama.block_count": 4}
         >>> shapes = {f"blk.{layer}.ffn_down.weight": (256, 512) for layer in range(4)}
@@ -125,6 +134,23 @@ class FileType(NamedTuple):
         ['Q4_K', 'Q4_K', 'Q6_K', 'Q6_K']
         """
         names = sorted(filter(lambda name: is_quantized(name, shapes[name]), shapes), key=place)
+        self._check_chosen(names, shapes)
+        return {**self._by_rules(names, shapes, metadata, weighed), **self.chosen}
+
+    def _check_chosen(self, names: list[str], shapes: Mapping[str, tuple[int, ...]]) -> None:
+        for name, dtype in self.chosen.items():
+            if name not in names:
+                found = f"a tensor of shape {shapes[name]} that is never quantized" if name in shapes else "no tensor"
+                raise SchemeError(f"{dtype.name} was chosen for {name!r}, and there is {found} of that name")
+            if shapes[name][-1] % dtype.block:
+                raise SchemeError(
+                    f"{dtype.name} was chosen for {name!r}, and its rows of {shapes[name][-1]} weights are no whole "
+                    f"number of blocks of {dtype.block}"
+                )
+
+    def _by_rules(
+        self, names: list[str], shapes: Mapping[str, tuple[int, ...]], metadata: Mapping[str, Any], weighed: bool
+    ) -> dict[str, GGMLType]:
         if self.rules is None:
             return {name: self.head if name in HEADS else self.weights for name in names}
         if not self.weights.quantized:
@@ -299,13 +325,13 @@ def file_type(name: GGMLType | str | FileType) -> FileType:
     return _named(name, FILE_TYPES)
 
 
-def preset(name: GGMLType | str) -> FileType:
+def preset(name: GGMLType | str | FileType) -> FileType:
     """What llama.cpp's quantizer makes under a name. Raises ``SchemeError`` for one that there is not.
 
     >>> preset("q4_k_m").number
     15
     """
-    return _named(name, PRESETS)
+    return name if isinstance(name, FileType) else _named(name, PRESETS)
 
 
 def _named(name: GGMLType | str, among: Mapping[str, FileType]) -> FileType:

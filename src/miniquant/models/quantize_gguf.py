@@ -47,12 +47,14 @@ class Requantized(NamedTuple):
 def quantize_gguf(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
-    kind: GGMLType | str,
+    kind: GGMLType | str | FileType,
     requantize: bool = False,
     advance: Callable[[int, int], None] = lambda done, total: None,
     imatrix: str | os.PathLike[str] | None = None,
 ) -> Requantized:
     """Write the model of one GGUF file to another; ``kind`` is one of ``PRESETS``, with the mixes of llama.cpp.
+
+    ``PRESETS["Q4_K_M"].choosing({name: type})`` is such a mix with another type for single tensors.
 
     Every key is kept except file type and quantization version. ``advance(done, total)`` hears of each piece, in
     weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it does not have is

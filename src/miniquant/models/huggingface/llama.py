@@ -20,6 +20,11 @@ import numpy as np
 from ...core.errors import SchemeError
 from .config import Config, Recipe, Row
 
+_WHOLE = {  # what belongs to no layer: theirs, ours
+    "model.embed_tokens.weight": "token_embd.weight",
+    "model.norm.weight": "output_norm.weight",
+    "lm_head.weight": "output.weight",
+}
 _ROPE_KEYS = {
     "default": set(),
     "linear": {"factor"},
@@ -94,11 +99,7 @@ def _recipe(
     if reorder:
         turned = {"attn_q": heads, "attn_k": groups}
         layer = [row._replace(heads=turned.get(row.ours.split(".")[2], 0)) for row in layer]
-    whole = [
-        Row("model.embed_tokens.weight", "token_embd.weight", (vocabulary, d)),
-        Row("model.norm.weight", "output_norm.weight", (d,)),
-        Row("lm_head.weight", "output.weight", (vocabulary, d)),
-    ]
+    whole = [Row(theirs, ours, (d,) if "norm" in ours else (vocabulary, d)) for theirs, ours in _WHOLE.items()]
     tied = config.flag("tie_word_embeddings", False)
     skipped = r"model\.layers\.\d+\.self_attn\.rotary_emb\.inv_freq"
     return Recipe(metadata, whole, layer, layers, vocabulary, tied, skipped)
@@ -126,16 +127,18 @@ def _layer(d: int, mlp: int, queries: int, keys: int, biases: dict[str, bool]) -
 
 
 def gguf_name(name: str) -> str:
-    """llama.cpp's name of a parameter of a layer. Raises ``SchemeError`` for one that these models do not have.
+    """llama.cpp's name of a parameter. Raises ``SchemeError`` for one that these models do not have.
 
-    >>> gguf_name("model.layers.3.self_attn.q_proj.weight")
-    'blk.3.attn_q.weight'
+    >>> gguf_name("model.layers.3.self_attn.q_proj.weight"), gguf_name("lm_head.weight")
+    ('blk.3.attn_q.weight', 'output.weight')
     """
+    if name in _WHOLE:
+        return _WHOLE[name]
     found = re.fullmatch(r"model\.layers\.(\d+)\.(.+)", name)
     names = {row.theirs: row.ours for row in _layer(1, 1, 1, 1, dict.fromkeys(("qkv", "o", "mlp"), True))}
     theirs = f"model.layers.{{}}.{found[2]}" if found else ""
     if found is None or theirs not in names:
-        raise SchemeError(f"{name!r} is no parameter of a layer of a Llama or Qwen2")
+        raise SchemeError(f"{name!r} is no parameter of a Llama or Qwen2")
     return names[theirs].format(found[1])
 
 
