@@ -63,6 +63,7 @@ def cases(random):
         ({"conv": (2, 3, 5), "none": (3, 0), "last": (1,)}, {"conv": 1, "none": 2, "last": 0}),
         ({"none": (3, 0), "zero": (0, 64), "eight": (0, 5), "last": (1,)}, {"none": 3, "zero": 3, "eight": 2, "last": 0}),
         ({"large": (2**20, 2**14), "last": (1,)}, {"large": 0, "last": 0}),
+        ({"large": (2**32 + 1, 2**32 + 1), "last": (1,)}, {"large": 1, "last": 0}),
         ({"large": (2**27 + 1, 2**27 + 1), "last": (1,)}, {"large": 2, "last": 0}),
         ({"large": (2**26 + 1, 64 * (2**28 + 1)), "last": (1,)}, {"large": 3, "last": 0}),
     ]

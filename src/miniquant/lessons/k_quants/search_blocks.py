@@ -92,7 +92,7 @@ def cases(random):
         random.uniform(-1, 1, (150, 32)),
         random.normal(0, 1, (200, 32)) * random.uniform(0.01, 2, (200, 1)),
     ]
-    odd = np.concatenate([random.normal(0, 0.01, (2, 32)), random.normal(-5, 1e-4, (2, 32)), random.normal(0, 1e-6, (1, 32))])
+    odd = np.concatenate([random.normal(0, 0.01, (2, 32)), random.normal(-5, 1e-4, (2, 32)), random.normal(0, 1e-6, (1, 32)), random.normal(-5, 1e-3, (20, 32)), random.normal(0, 1e-6, (20, 32))])
     odd[:2, 7] = 5, -5  # far from all others
     return [(few[:1].astype(np.float32),), *((w.astype(np.float32),) for w in [few, odd, *many])]
 

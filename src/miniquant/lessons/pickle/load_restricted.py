@@ -78,6 +78,7 @@ def cases(random):
         (pickle.dumps(Call(len, ("abc",))), {("operator", "len"), ("builtins", "max")}),
         (pickle.dumps({"w": [Call(math.gcd, (4, 6))]}), {("fractions", "gcd"), numbers}),
         (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.gcd, (9, 6))]), {("math", "gcd")}),
+        (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.factorial, (5,))]), {("math", "gcd"), ("math", "factorial")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set"), ("builtins", "set")}),
         (pickle.dumps(random.integers(0, 100, 5).tolist()), {ordered}),
         (pickle.dumps(math.floor), {ordered}),

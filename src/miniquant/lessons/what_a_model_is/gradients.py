@@ -42,6 +42,7 @@ def cases(random):
         (1.0, 3.0, np.array([0.0]), np.array([5.0])),
         (2.0, -1.0, np.array([0.5, 8.0]), np.array([-3.0, 4.0])),
         (2.0, -1.0, np.array([0.0, 2.0, 4.0]), np.array([1.0, -3.0, 2.0])),
+        (2.0, -1.0, np.array([2.0, 4.0, 2.0]), np.array([1.0, -3.0, 7.0])),  # two days of the same hours
     ]
     return [*made, *((weight, bias, *days(random, 6)) for weight, bias in random.normal(0, 2, (3, 2)).tolist())]
 
