@@ -16,7 +16,7 @@ def fold_block(state, scales):
         "mlp.fc1.weight", "mlp.fc1.bias", "mlp.fc2.weight", "mlp.fc2.bias"}
         -> float32 arrays
     scales: {"attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2"} -> (in,)
-        float32, the divisor of each layer's input
+        float32, by what each layer's input is to be divided
     ->   a new dict of the same names, with new float32 arrays where
          something changed (the others may be those of state), each number
          right to 0.0001; state and its arrays stay as they are; a scale

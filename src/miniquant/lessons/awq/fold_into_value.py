@@ -12,9 +12,9 @@ def fold_into_value(qkv_weight, qkv_bias, proj_weight, scale):
     qkv_weight: (3 × d, d) float32, the rows of q, then k, then v; qkv_bias:
         (3 × d,) float32
     proj_weight: (d, d) float32; scale: (d,) float32, all above 0
-    ->   the three of them, changed, as new float32 arrays, each number
-         right to 0.00001; what proj gives stays the same, and so do q
-         and k
+    ->   qkv_weight, qkv_bias and proj_weight as new float32 arrays, each
+         number right to 0.00001; what proj gives stays the same, and so
+         do q and k
     """
     d = len(scale)
     divisor = np.concatenate([np.ones(2 * d, np.float32), scale])  # (3 d,): q and k stay

@@ -11,9 +11,9 @@ def output_error(x, change):
     """How far the outputs of a layer move when its weights change.
 
     x: (tokens, in) float64, what reaches the layer; change: (out, in)
-        float64, the new weights less the old ones
-    ->   float: for each token, the sum of the squared moves of its outputs;
-         of these sums the mean, right to 1e-9
+        float64, the new weights minus the old ones
+    ->   float, right to 1e-9: each token has a sum, that of the squares by
+         which its outputs move; the result is the mean of these sums
     """
     moved = x @ change.T  # (tokens, out)
     return float(np.square(moved).sum(axis=1).mean())

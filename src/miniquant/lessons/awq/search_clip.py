@@ -18,8 +18,8 @@ def search_clip(w, hessian, ratios):
 
     For a ratio: scale = float16(absmax × ratio / 7), never 0; integers w /
     scale rounded half to even and clipped to -7 … 7; all this in float32.
-    The error of a change d, the weights that come back less w, is d @
-    hessian @ d, in float64.
+    With d, the weights that come back minus w, the error is d @ hessian @
+    d, in float64.
     """
 
     def error(ratio):

@@ -7,10 +7,10 @@ def bump_offsets(sizes):
     """Where buffers begin in one block of memory.
 
     sizes: list of int from 0 on, in bytes; it may be empty
-    ->  list of int: the offset of each, 0 for the first buffer, and for
-        every other one the first multiple of 64 from the end of the buffer
-        before it on; and at last the size of the block, a multiple of 64 as
-        well, 0 without buffers
+    ->  list of int: the offset of each buffer, then the size of the block.
+        The first buffer is at 0. All others, and the end of the block, are
+        at the first multiple of 64 that is not before the end of the buffer
+        before; the size is 0 without buffers
     """
     at, offsets = 0, []
     for size in sizes:

@@ -9,8 +9,8 @@ def bump_order(layer, n_layers, tensors):
     layer: list of str, the parts of one layer in their order, such as
         "attn_q.weight"
     n_layers: how many the file must have
-    tensors: list of str, each once, the names in the GGUF file:
-        "blk.0.attn_q.weight", ...; and of these
+    tensors: list of str, each once, the names in the GGUF file: those of
+        the layers, "blk.0.attn_q.weight", ..., and
         before the layers   token_embd.weight, position_embd.weight (if
         there)
         after the layers    output_norm.weight, output_norm.bias (if there),
@@ -18,8 +18,8 @@ def bump_order(layer, n_layers, tensors):
     ->  list: the names; where a bias of a layer is not in the file, None is
         in its place; the name of a bias ends with ".bias"
 
-    Raises ValueError if a tensor is left over, or if one is missing that is
-    neither a bias of a layer nor marked (if there).
+    Raises ValueError if a tensor is left over, and if one is missing; only
+    biases of layers and the names marked (if there) may be missing.
     """
     optional = ("position_embd.weight", "output_norm.bias", "output.weight")
     wanted = ["token_embd.weight", "position_embd.weight"]

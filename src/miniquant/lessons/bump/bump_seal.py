@@ -12,7 +12,7 @@ def bump_seal(data):
 
     data: bytes, a header of 128 bytes and what follows
     ->  the same bytes, but with the SHA-256 of what follows the header in
-        the 32 bytes from 0x40 on; the 32 bytes after these stay as they are
+        the 32 bytes from 0x40 on; all other bytes stay as they are
     """
     return data[:64] + hashlib.sha256(data[128:]).digest() + data[96:]
 

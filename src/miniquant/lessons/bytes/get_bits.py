@@ -8,8 +8,8 @@ def get_bits(number, start, count):
 
     number: an integer (int), 0 or more, also above 2**64; start: the place
         of the lowest of these bits, 0 for the bit that counts 1;
-    count: how many bits, 1 or more; bits above the number are 0, wherever
-        they start
+    count: how many bits, 1 or more; above its highest 1, a number has only
+        bits that are 0
     ->   an integer, from 0 to 2**count - 1
     """
     return (number >> start) & (2**count - 1)

@@ -14,7 +14,8 @@ def best_changes(h, first):
     h: (n, n) float64, symmetric and positive definite, n at least 2; first:
         float, the change of the first weight
     ->   (n - 1,) float64: the changes of the other weights, in their order,
-         for which d @ h @ d is smallest, right to 1e-7
+         for which d @ h @ d is smallest, right to 1e-7; d is first,
+         followed by these changes
     """
     return np.linalg.solve(h[1:, 1:], -first * h[1:, 0])
 

@@ -12,14 +12,14 @@ def gptq_matrix(w, scale, minimum, u):
 
     w: (out, in) float64; u: (in, in) float64, the factor of its Hessian's
         inverse
-    scale, minimum: (out, groups) float32, one pair for each group of in /
-        groups neighbours; scales are above 0
+    scale, minimum: (out, groups) float32, one of each for a group; a row's
+        first `in` / groups weights are its first group; scales are above 0
     ->   (out, in) int16
 
-    A column goes to its nearest levels, as it is when its turn comes; then
-    the columns after it make up for its change. The level of an integer q
-    is q × scale + minimum, in float32 or float64. (weight - minimum) /
-    scale is computed in float64, and halves are rounded to even.
+    When its turn comes, a column goes to the levels nearest to what it is
+    by then; the columns after it make up for its change. The level of an
+    integer q is q × scale + minimum, in float32 or float64. (weight -
+    minimum) / scale is computed in float64, and halves are rounded to even.
     """
     left, q = w.copy(), np.zeros(w.shape, np.int16)
     size = w.shape[1] // scale.shape[1]

@@ -14,8 +14,8 @@ def second_weight(h, first):
     h: (2, 2) float64, symmetric and positive definite; first: float, the
         change of the first weight
     ->   (second, error): two floats; second is the change of the second
-         weight for which the error d @ h @ d, with d = [first, second], is
-         smallest; both right to 1e-9
+         weight for which d @ h @ d, with d = [first, second], is smallest,
+         and error is that smallest number; both right to 1e-9
     """
     second = -h[0, 1] / h[1, 1] * first
     error = (h[0, 0] - h[0, 1] ** 2 / h[1, 1]) * first**2

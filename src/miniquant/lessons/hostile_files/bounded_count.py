@@ -9,8 +9,8 @@ def bounded_count(count, smallest, left):
 
     count: what the header says, 0 to 2**64 - 1; smallest: bytes of the
         smallest entry, at least 1; left: bytes after the header
-    ->   count as it is, if count × smallest bytes or more are left;
-         otherwise it raises FormatError
+    ->   count as it is, if count × smallest is at most left; otherwise it
+         raises FormatError
     """
     if count * smallest > left:
         raise FormatError(f"found {count} entries of at least {smallest} bytes, and {left} bytes are left")

@@ -12,10 +12,10 @@ def climbing_file(name, levels):
     reader write outside its folder.
 
     name: the text before ".bin" in the name of the file that appears,
-        ASCII, without "/"; levels: how many folders above the reader's
-        folder it appears, 1 to 3
-    ->   bytes: a GGUF file that is read where "/" stands between folders,
-         and nothing else
+        ASCII, without "/"; levels: how many folders above `export`, the
+        reader's folder, it appears, 1 to 3
+    ->   bytes: a GGUF file. In paths on the reader's machine "/" separates
+         folders, and no other letter does
     """
     return gguf_file(info(b"../" * levels + name.encode("ascii"), (1,)), data=bytes(4))
 

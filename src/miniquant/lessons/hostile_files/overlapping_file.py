@@ -8,8 +8,8 @@ from .limited import ran
 
 
 def overlapping_file(shared):
-    """A file with two F32 tensors of 16 numbers each, "a" and "b", that
-    have some bytes of the data in common.
+    """A file with two F32 tensors, "a" and "b", that have some bytes of the
+    data in common. Each has 16 numbers, in any dims.
 
     shared: how many bytes they have in common, a multiple of 4 from 4 to 64
     ->   bytes: a GGUF file; "a" has offset 0, "b" begins inside of "a" or

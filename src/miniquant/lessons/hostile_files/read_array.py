@@ -16,8 +16,8 @@ def read_array(data, at, machine):
         then the count (u64), then the elements; SCALARS: element type ->
         bytes of an element; machine.allocate(size, purpose) asks for memory
     ->   (the elements as bytes, the place after them). Numbers are
-         little-endian. Ask once, for the bytes of the elements; for 0 bytes
-         if there are no elements.
+         little-endian. Ask for memory once, for the bytes of the elements,
+         also if these are 0 bytes.
 
     Raises FormatError if type and count or the elements are not all there,
     or the type is not in SCALARS; then no memory was asked for.

@@ -9,10 +9,10 @@ def tensor_file(name, taken):
 
     name: any text, from the file; taken: a set of the names of the files
         that exist already, which stays as it is
-    ->   name + ".bin"; it raises FormatError unless the name is 1 to 64
-         of A to Z, a to z, 0 to 9, ".", "_" and "-", does not begin with
-         ".", and its file is not in taken, where a capital counts as equal
-         to its small letter
+    ->   name + ".bin"; it raises FormatError unless the name has 1 to 64
+         characters, all from A to Z, a to z, 0 to 9, ".", "_" and "-", does
+         not begin with ".", and its file is not in taken. For taken alone,
+         a capital is equal to its small letter
     """
     import re
 

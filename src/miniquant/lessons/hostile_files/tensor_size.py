@@ -7,13 +7,13 @@ from ...lab import Exercise, Mistake, edit, omit
 
 
 def tensor_size(dims, weights, size):
-    """The bytes of a tensor.
+    """How many bytes a tensor takes.
 
     dims: tuple of 0 to 4 integers from 0 to 2**64 - 1; `weights` weights
         take `size` bytes (1 and 4 for F32, 32 and 34 for Q8_0), and dims[0]
         is a multiple of `weights`
-    ->   bytes: 0 if a dim is 0; no dims mean one weight, and `weights` is 1
-         then
+    ->   an integer: 0 if a dim is 0. A tensor without dims has one weight,
+         and `weights` is 1 then
 
     Raises FormatError if the dims that are not 0 multiply to 2**60 or more.
     """

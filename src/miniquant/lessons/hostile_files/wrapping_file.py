@@ -12,10 +12,10 @@ def wrapping_file(n_bytes):
     too little memory and write past it.
 
     n_bytes: a multiple of 4, from 4 to 4096
-    ->   bytes: a GGUF file; the reader computes the size of "w" in 64 bits,
-         gets n_bytes and asks for them; it copies row after row (dims[0]
-         numbers are a row) as long as they are in the file, and one of
-         these rows ends after the n_bytes
+    ->   bytes: a GGUF file. The reader computes the size of "w" in 64 bits;
+         the result is n_bytes, and it asks for so many. It copies row after
+         row (dims[0] numbers are a row) as long as whole rows are in the
+         file, and one of these rows ends after the n_bytes
     """
     rows = 2**62 + n_bytes // 4  # times 4 bytes: 2**64 + n_bytes
     return gguf_file(info(b"w", (1, rows)), data=bytes(n_bytes + 4))

@@ -4,8 +4,8 @@ from ...lab import Exercise, Mistake, edit
 
 
 def bits_per_weight(bits, group_size):
-    """The bits that one weight takes: those of its integer, and its share
-    of its group's float16 scale.
+    """The bits that one weight takes on average: those of its integer, and
+    its share of its group's float16 scale.
 
     bits: of one integer; group_size: how many weights share one scale; both
         integers, 1 or more

@@ -16,7 +16,7 @@ def dequantize_per_group(q, scale):
         more
     ->   (out, in) float32
 
-    A group is in / groups neighbours of a row. The first scale of a row
+    A group is `in` / groups neighbours of a row. The first scale of a row
     belongs to the first group.
     """
     groups = group_reshape(q, q.shape[1] // scale.shape[1]).astype(np.float32)

@@ -9,7 +9,7 @@ from .group_reshape import group_reshape
 
 def group_scales(w, group_size):
     """A scale for every group, for integers from -7 to 7: the absmax of the
-    group / 7, in float32, then rounded.
+    group divided by 7 in float32, then rounded to float16.
 
     w: (out, in) float32, not empty; `in` is a multiple of group_size
     ->   (out, in / group_size) float32

@@ -8,8 +8,8 @@ from .round_scale import round_scale
 
 
 def channel_scales(w):
-    """A scale for every row: the absmax of the row / 127, in float32, after
-    round_scale.
+    """A scale for every row: the absmax of the row divided by 127 in
+    float32, then given to round_scale.
 
     w: (out, in) float32, not empty; no scale is beyond float16
     ->   (out,) float32; 0 for a row of zeros

@@ -7,8 +7,8 @@ from ..shared import observed
 def k_bits(q_bits, scale_bits, sub_block, mins, floats):
     """Bits a weight, scales included.
 
-    q_bits, scale_bits: of one integer and of one scale; sub_block: weights
-        that share a scale, a divisor of 256
+    q_bits, scale_bits: the bits of one integer and of one scale; sub_block:
+        how many weights share a scale, a divisor of 256
     mins: bool, whether each sub-block has a minimum too; floats: how many
         float16 numbers a super-block has
     ->   float, for a super-block of 256 weights

@@ -16,8 +16,9 @@ def harmless_payload(message):
     ->   bytes; pickle.loads of them calls print(message) once
 
     The pickle imports print, once or more often, and nothing else: no eval,
-    no exec, no class of yours. The module of print is builtins. It may be
-    __builtin__, too, in protocols 0 to 2 and without a PROTO. What
+    no exec, no class of yours. The module of print is builtins. In
+    protocols 0 to 2, and in a pickle without PROTO, it may be __builtin__
+    as well. What
     pickle.loads returns is free.
     """
 

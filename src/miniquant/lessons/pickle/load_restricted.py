@@ -23,8 +23,8 @@ def load_restricted(data, allowed):
     ->   the object
 
     Raises pickle.UnpicklingError if the pickle imports any pair that is not
-    allowed, and imports no module and calls no function of such a pair
-    before that. (The numbers of EXT1, EXT2
+    allowed. By then your function has imported no module and called no
+    function of such a pair. (The numbers of EXT1, EXT2
     and EXT4 are not part of this exercise.)
     """
 

@@ -13,10 +13,11 @@ def affine_parameters(w):
     ->   scale: (n, 1) float32, rounded to float16; zero_point: (n, 1)
          int16, from 0 to 15
 
-    The range goes from the smallest weight or 0 to the largest or 0; the
-    scale is the range / 15, rounded to float16. The zero point is -low /
-    that rounded scale, halves rounded to even, cut to 0 … 15; 0 where the
-    rounded scale is 0. Every difference and quotient is float32.
+    The range goes from low, the smallest weight but at most 0, to the
+    largest weight but at least 0; the scale is the range / 15, rounded to
+    float16. The zero point is -low / that rounded scale, halves rounded to
+    even, cut to 0 … 15; 0 where the rounded scale is 0. Every difference
+    and quotient is float32.
     """
     low = np.minimum(w.min(axis=1, keepdims=True), np.float32(0))  # (n, 1)
     high = np.maximum(w.max(axis=1, keepdims=True), np.float32(0))

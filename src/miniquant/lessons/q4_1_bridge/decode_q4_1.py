@@ -11,7 +11,7 @@ from ..shared.by_hand import nearest32
 def decode_q4_1(raw):
     """Weights from blocks of Q4_1.
 
-    raw: bytes, n × 20 of them; d and m are little-endian float16
+    raw: n × 20 bytes, n at least 1; d and m are little-endian float16
     ->   (n, 32) float32: d × integer + m in float32, the 16 low nibbles
          first, then the 16 high ones
     """

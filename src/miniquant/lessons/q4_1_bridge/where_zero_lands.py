@@ -7,7 +7,8 @@ from ..shared.by_hand import nearest16, nearest32
 
 
 def where_zero_lands(scale, zero_point):
-    """The weight that a block of Q4_1 gives back for the integer of zero.
+    """The weight that a block of Q4_1 gives back for the integer
+    zero_point, which stands for 0.
 
     scale: (n,) float32 that float16 holds, zero_point: (n,) int16 from 0 to
         15

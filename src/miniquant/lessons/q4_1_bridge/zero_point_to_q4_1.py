@@ -18,9 +18,9 @@ def zero_point_to_q4_1(q, scale, zero_point):
          integer j + 16 in its high nibble. For a zero point of 0, 0.0 and
          -0.0 are both right.
 
-    -scale × zero_point is computed in float32, from the scale as it is
-    given, and rounded to float16 at the end. Neither is too large for
-    float16.
+    -scale × zero_point is computed in float32, from the scale before it is
+    rounded to float16, and rounded to float16 at the end. Scale and product
+    are never too large for float16.
     """
     d = scale.astype("<f2").view(np.uint8)  # (n, 2)
     m = (-scale * zero_point).astype("<f2").view(np.uint8)  # (n, 2)

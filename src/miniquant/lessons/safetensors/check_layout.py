@@ -20,7 +20,7 @@ def check_layout(entries, n_bytes):
          begin at the same byte, those of 0 bytes come first, in any order
 
     Raises ValueError for a hole, an overlap, bytes after the last tensor,
-    an offset below 0 or beyond the data, a tensor of 0 bytes in the middle
+    an offset below 0 or above n_bytes, a tensor of 0 bytes in the middle
     of another, and a shape whose size is not end - begin. ITEM[dtype] is
     the bytes of an element. A shape may be of any size: the product of its
     dims may be above 2**64.

@@ -8,9 +8,10 @@ def widest_sum(bits, largest_x, largest_w):
     whatever the integers are.
 
     bits: of the signed integer that holds the sum, its sign included;
-        largest_x, largest_w: the largest abs of the integers, at least 1
-    ->   int: the largest number of products for which the sum can never be
-         larger than the largest integer of `bits`
+        largest_x, largest_w: how large the absolute values of the integers
+        can be, at least 1
+    ->   int: the largest number of products whose sum is never larger than
+         the largest integer of `bits`; 0 if one product can be larger
     """
     return (2 ** (bits - 1) - 1) // (largest_x * largest_w)
 

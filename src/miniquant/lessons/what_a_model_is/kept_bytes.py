@@ -19,9 +19,9 @@ def kept_bytes(tensors):
 
     A storage that several tensors view is counted once; two storages are
     the same one if their data_ptr() is the same. A storage is counted
-    whole, even if a tensor views only a part of it, or more than it
-    has (`expand`). Nothing else is counted: not the gradient of a parameter
-    (its `grad`), no Python objects. Tensors may have any dtype.
+    whole, even if a tensor views only a part of it, or views parts of
+    it many times (`expand`). Nothing else is counted: not the gradient of
+    a parameter (its `grad`), no Python objects. Tensors may have any dtype.
     """
     storages = {}
     for tensor in tensors.values():
