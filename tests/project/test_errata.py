@@ -40,7 +40,10 @@ from miniquant import (
     read_gguf_lite,
 )
 from miniquant import write_gguf_lite as write_lite
+from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.evaluate.verify import late_rounding
+from miniquant.formats.gguf import GGMLType, RawTensor
+from miniquant.formats.gguf import write_gguf as write_real_gguf
 from miniquant.formats.gguf_lite.write import encode_descriptor, layout
 from miniquant.models.minigpt import MiniGPT
 from miniquant.quantization.schemes import PRESETS, preset, resolve
@@ -145,7 +148,7 @@ def test_every_row_of_the_page_names_a_test_and_every_test_stands_on_the_page():
     start = r"\* - \*\*\[(L?\d+)\]\{#row-l?\d+\}\*\* "
     rows = re.findall(start, text)
     order = [*range(1, 21), *range(40, 44), *range(21, 40)]  # the later rows are with the document that they are about
-    assert rows == [str(n) for n in order] + [f"L{n}" for n in range(1, 6)]
+    assert rows == [str(n) for n in order] + [f"L{n}" for n in range(1, 9)]
     named = re.findall(r"`test_(l?\d+)`: ([^.]+)\.", text)
     on_page = {f"test_{number}_{claim.strip().replace(' ', '_')}" for number, claim in named}
     assert on_page == {name for name in globals() if re.match(r"test_l?\d", name)}
@@ -747,3 +750,59 @@ def test_l5_keys_are_unique_and_the_official_ones_keep_the_specifications_form(t
             if not name.startswith("_") and isinstance(value, str):
                 plain = re.sub(r"\{\w+\}", "x", value)
                 assert segment.fullmatch(plain) and len(plain) <= 65535, value
+
+
+def with_number(path: Path, number: int) -> None:
+    """A file with two tensors, the first of 64 zeros as NVFP4 (36 bytes), under another type's number."""
+    first = RawTensor(np.zeros(36, np.uint8), GGMLType.NVFP4, (1, 64))
+    write_real_gguf(path, {"a": first, "b": np.ones(8, np.float32)}, {})
+    raw, at = path.read_bytes(), struct.pack("<Q1sIQQ", 1, b"a", 2, 64, 1)
+    old = at + struct.pack("<I", 40)
+    assert raw.count(old) == 1
+    path.write_bytes(raw.replace(old, at + struct.pack("<I", number)))
+
+
+def loader_refuses(path: Path) -> str:
+    """What ggml's reader complains of; empty if it reads the file."""
+    try:
+        with LlamaCpp(None) as llama:
+            llama.check(path)
+    except LlamaCppError as refused:
+        return str(refused)
+    return ""
+
+
+def test_l6_the_loader_knows_types_up_to_42(tmp_path):
+    with LlamaCpp(None) as llama:
+        assert [llama.block(number) for number in range(39, 43)] == [(32, 17), (64, 36), (128, 18), (64, 18)]
+    with_number(tmp_path / "g", 43)
+    assert "should be in [0, 43)" in loader_refuses(tmp_path / "g")
+    with_number(tmp_path / "g", 4)
+    assert loader_refuses(tmp_path / "g")
+
+
+def test_l7_the_official_reader_ends_at_41_and_compares_no_sizes(tmp_path):
+    assert importlib.metadata.version("gguf") == "0.19.0"
+    assert max(Ggml) == 41
+    block = RawTensor(np.zeros(18, np.uint8), GGMLType.Q2_0, (1, 64))
+    write_real_gguf(tmp_path / "42", {"a": block, "b": np.ones(8, np.float32)}, {})
+    assert not loader_refuses(tmp_path / "42")
+    with pytest.raises(ValueError, match=r"42\)? is not a valid GGMLQuantizationType"):
+        gguf.GGUFReader(tmp_path / "42")
+    with_number(tmp_path / "8", Ggml.Q8_0)  # 64 weights in 68 bytes, and the next tensor begins after 64
+    assert "'b' has offset 64, expected 96" in loader_refuses(tmp_path / "8")
+    assert gguf.GGUFReader(tmp_path / "8").tensors[0].tensor_type == Ggml.Q8_0
+
+
+def test_l8_ggml_rounds_the_scale_of_nvfp4_to_the_nearest_but_in_two_places():
+    wanted = np.array([7.4, 7.6, 7.9, 8.1], np.float32) / 512  # 2^-6 is 8 / 512, code 8
+    wanted = np.concatenate([wanted, np.array([1.0, 98, 240, 250, 257, 300], np.float32)])
+    w = np.zeros((len(wanted), 64), np.float32)
+    w[:, 0] = wanted * 6
+    with LlamaCpp(None) as llama:
+        d = llama.quantize(w, GGMLType.NVFP4)[:, 0]
+    code = np.arange(127)
+    values = np.where(code < 8, code / 512, np.ldexp(1 + code % 8 / 8, code // 8 - 7))
+    nearest = np.abs(values - wanted[:, None]).argmin(axis=1)
+    assert nearest.tolist() == [7, 8, 8, 8, 56, 108, 119, 120, 120, 121]
+    assert d.tolist() == [7, 7, 7, 8, 56, 108, 119, 126, 126, 126]

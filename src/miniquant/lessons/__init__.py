@@ -29,4 +29,5 @@ COURSE = (
     "bump",
     "hostile_files",
     "importance_matrix",
+    "float4",
 )
