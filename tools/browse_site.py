@@ -1,31 +1,36 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
-It fails on what axe finds, an error in the console, a request to another host, a page that is wider than the screen, a
-navigation button that does nothing on a phone, a panel that does not close, a search that does not find what it should,
-a byte view or the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
+Every page is looked at with all its folds open. The look fails on what axe finds, an error in the console, a request to
+another host, a page that is wider than the screen, a navigation button that does nothing on a phone, a panel that does
+not close, a search that does not find what it should, a byte view or the exhibit that does not follow the keyboard, and
+a page that is dark or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
-Needs Python's ``playwright`` and ``axe-playwright-python``, and a Chromium on the machine; ``--chromium`` or CHROMIUM
-names it.
+Needs Python's ``playwright`` and ``axe-playwright-python``, and a Chromium on the machine; CHROMIUM may name it. Each
+core of the machine gets a browser and its share of the pages.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import multiprocessing
 import os
 import re
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import urlsplit
 
-from accessible import in_both_themes
+from accessible import THEMES, complaints, show_theme
 from playwright.sync_api import Browser, Page, sync_playwright
 
 FLAGS = [
@@ -37,7 +42,10 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+Answer = TypeVar("Answer")
+PATIENCE = 30  # seconds for what a quiet machine shows at once
 PHONE, SCREEN = {"width": 375, "height": 740}, {"width": 1280, "height": 900}
+OPEN_FOLDS = "document.querySelectorAll('details').forEach(each => { each.open = true; })"
 TOO_WIDE = """() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return [];
@@ -77,6 +85,19 @@ def served(site: Path) -> Iterator[str]:
 
 
 @contextmanager
+def chromium() -> Iterator[Browser]:
+    """The browser of this machine."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@contextmanager
 def opened(browser: Browser, problems: list[str], size: dict[str, int], scheme: str) -> Iterator[Page]:
     """A page whose complaints are added to ``problems``."""
     context = browser.new_context(viewport=size, color_scheme=scheme, reduced_motion="reduce")
@@ -98,6 +119,14 @@ def opened(browser: Browser, problems: list[str], size: dict[str, int], scheme: 
         yield page
     finally:
         context.close()
+
+
+def until(ask: Callable[[], Answer], right: Callable[[Answer], object], seconds: float = PATIENCE) -> Answer:
+    """Ask until the answer is right or the time is over; the last answer."""
+    end = time.monotonic() + seconds
+    while not right(answer := ask()) and time.monotonic() < end:
+        time.sleep(0.05)
+    return answer
 
 
 def visit(page: Page, url: str) -> None:
@@ -228,44 +257,64 @@ def search(page: Page, address: str, words: str) -> tuple[int, str]:
     return page.locator("#search-results li").count(), f"{first} {page.locator('#search-results').inner_text()}"
 
 
-def browse(browser: Browser, site: Path, shots: Path | None, only: str, axe: str) -> list[str]:
-    """Look at every page; the problems, one line each."""
+def look(address: str, shots: Path | None, names: list[str]) -> list[str]:
+    """Look at some pages, on a screen and on a phone, in light and dark; the problems, one line each."""
     problems: list[str] = []
-    files = {p.relative_to(site).as_posix(): p for p in sorted(site.rglob("*.html")) if "_static" not in p.parts}
-    names = [n for n, p in files.items() if only in n and 'http-equiv="Refresh"' not in p.read_text("utf-8")]
-    looks = [(SCREEN, "light"), (PHONE, "light"), (SCREEN, "dark"), (PHONE, "dark")]
-    with served(site) as address:
-        for size, scheme in looks if shots else looks[:2]:
-            with opened(browser, problems, size, scheme) as page:
+    with chromium() as browser:
+        for size in (SCREEN, PHONE):
+            with opened(browser, problems, size, "light") as page:
                 for name in names:
+                    show_theme(page, "light")
                     visit(page, f"{address}/{name}")
-                    if wide := page.evaluate(TOO_WIDE):
-                        problems.append(f"{name} ({size['width']} px): wider than the screen: {'; '.join(wide)}")
-                    if scheme == "light" and re.search(axe, name):  # ten seconds a page
-                        problems += [f"{name} ({size['width']} px): {line}" for line in in_both_themes(page)]
-                    if shots:
+                    where = f"{name} ({size['width']} px"
+                    for scheme in THEMES if shots else ():
+                        show_theme(page, scheme)
                         file = f"{name.removesuffix('.html').replace('/', '-')}-{size['width']}-{scheme}.png"
                         page.screenshot(path=shots / file, full_page=True)
-        with opened(browser, problems, PHONE, "light") as page:
-            page.goto(f"{address}/")  # leads on to the first page
-            page.wait_for_url("**/book/index.html")
-            if problem := phone_button(page):
-                problems.append(problem)
-            if shots:
-                page.screenshot(path=shots / "navigation-375-light.png")
-            problems += filter(None, (walk(page, address) for walk in (byte_view, exhibit)))
-            problems += panels(page, address)
-            for words, wanted in SEARCHES.items():
-                found, text = search(page, address, words)
-                if not found or wanted.lower() not in text.lower():
-                    problems.append(f"the search for {words!r} finds {found} pages and does not show {wanted!r}")
-                if "Print to PDF" in text or "\nContents\n" in text:
-                    problems.append(f"the search for {words!r} quotes the contents of a page and not its text")
-            if shots:
-                page.screenshot(path=shots / "search-375-light.png")
-        with opened(browser, problems, SCREEN, "dark") as page:
-            problems += filter(None, [on_paper(page, address)])
-    print(f"{len(names)} pages, {found} search results, {len(problems)} problems")
+                    page.evaluate(OPEN_FOLDS)
+                    if wide := page.evaluate(TOO_WIDE):
+                        problems.append(f"{where}): wider than the screen: {'; '.join(wide)}")
+                    for scheme, options in THEMES.items():
+                        show_theme(page, scheme)
+                        problems += [f"{where}, {scheme}): {line}" for line in complaints(page, options)]
+    return problems
+
+
+def look_at_all(site: Path, address: str, shots: Path | None, only: str) -> list[str]:
+    """Look at every page, with one browser for each core; the problems, one line each."""
+    files = {p.relative_to(site).as_posix(): p for p in site.rglob("*.html") if "_static" not in p.parts}
+    names = [n for n, p in files.items() if only in n and 'http-equiv="Refresh"' not in p.read_text("utf-8")]
+    names.sort(key=lambda name: files[name].stat().st_size)  # so the shares are equally large
+    cores, begun = os.cpu_count() or 1, time.monotonic()
+    shares = list(filter(None, (names[i::cores] for i in range(cores))))
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as workers:
+        found = [line for each in workers.map(functools.partial(look, address, shots), shares) for line in each]
+    print(f"{len(names)} pages in {time.monotonic() - begun:.0f} s: {len(found)} problems")
+    return found
+
+
+def use(browser: Browser, address: str, shots: Path | None) -> list[str]:
+    """Use the parts of the site that move: panels, byte view, exhibit, search, print; the problems, one line each."""
+    problems: list[str] = []
+    with opened(browser, problems, PHONE, "light") as page:
+        page.goto(f"{address}/")  # leads on to the first page
+        page.wait_for_url("**/book/index.html")
+        if problem := phone_button(page):
+            problems.append(problem)
+        if shots:
+            page.screenshot(path=shots / "navigation-375-light.png")
+        problems += filter(None, (walk(page, address) for walk in (byte_view, exhibit)))
+        problems += panels(page, address)
+        for words, wanted in SEARCHES.items():
+            found, text = search(page, address, words)
+            if not found or wanted.lower() not in text.lower():
+                problems.append(f"the search for {words!r} finds {found} pages and does not show {wanted!r}")
+            if "Print to PDF" in text or "\nContents\n" in text:
+                problems.append(f"the search for {words!r} quotes the contents of a page and not its text")
+        if shots:
+            page.screenshot(path=shots / "search-375-light.png")
+    with opened(browser, problems, SCREEN, "dark") as page:
+        problems += filter(None, [on_paper(page, address)])
     return problems
 
 
@@ -275,18 +324,15 @@ def main() -> int:
     parser.add_argument("site", nargs="?", type=Path, default=Path("_build/html"))
     parser.add_argument("--screenshots", type=Path, help="a folder for pictures of every page")
     parser.add_argument("--only", default="", help="pages whose name contains this")
-    parser.add_argument("--axe", default="book/index|notebooks/(00|15)", help="names of pages that axe looks at")
-    parser.add_argument("--chromium", default=os.environ.get("CHROMIUM", ""))
     options = parser.parse_args()
-    if options.screenshots:
-        options.screenshots.mkdir(parents=True, exist_ok=True)
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = options.chromium or next(filter(None, map(shutil.which, names)), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        problems = browse(browser, options.site.resolve(), options.screenshots, options.only, options.axe)
-        browser.close()
-    print("\n".join(dict.fromkeys(problems)))
+    shots, site = options.screenshots, options.site.resolve()
+    if shots:
+        shots.mkdir(parents=True, exist_ok=True)
+    with served(site) as address:
+        problems = look_at_all(site, address, shots, options.only)
+        with chromium() as browser:
+            problems += use(browser, address, shots)
+    print("\n".join(dict.fromkeys(problems)) or "the look at the site found nothing wrong")
     return bool(problems)
 
 

@@ -8,22 +8,21 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from accessible import complaints
-from browse_site import FLAGS, PHONE, SCREEN, TOO_WIDE, opened, served
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from accessible import complaints, show_theme
+from browse_site import PHONE, SCREEN, TOO_WIDE, chromium, opened, served, until
+from playwright.sync_api import Locator, Page
 
 from miniquant.evaluate.llamacpp import LlamaCpp
 
 ROOT = Path(__file__).resolve().parents[1]
-MINUTE = 60_000
+MINUTES = 180_000  # milliseconds for a step on a busy machine
+RUNS = 240  # seconds for a cell, those above it, and Python's start
 PROMPT = "An exception is raised when"
 WRONG = """@exercise("magic_bytes")
 def magic_bytes(magic, version):
@@ -41,29 +40,35 @@ def cell(page: Page, number: str) -> Locator:
 
 def write(page: Page, number: str, text: str) -> None:
     """Type a cell anew, as a person does: mark everything, then insert the text."""
-    editor = cell(page, number).locator(".cm-content")
-    editor.click()
+    cell(page, number).locator(".cm-content").click()
+    cell(page, number).locator(".cm-focused").wait_for()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+    assert stands(page, number, text), f"cell {number} holds {typed(page, number)!r}, not what was typed: {text!r}"
 
 
 def typed(page: Page, number: str) -> str:
     """What stands in a cell's editor."""
-    return "\n".join(cell(page, number).locator(".cm-line").all_inner_texts())
+    return "\n".join(line.strip("\n") for line in cell(page, number).locator(".cm-line").all_inner_texts())
 
 
-def run(page: Page, number: str, shows: str, seconds: float = 60) -> float:
-    """Press *Run* and wait until the cell shows a text; the seconds that took."""
+def stands(page: Page, number: str, text: str) -> bool:
+    """Whether a text comes to stand in a cell's editor."""
+    return until(lambda: typed(page, number).strip() == text.strip(), bool)
+
+
+def run(page: Page, number: str, shows: str, by_keyboard: bool = False) -> float:
+    """Run a cell and wait until it shows a text; the seconds that took."""
     place, begun = cell(page, number), time.monotonic()
-    runs = place.get_attribute("data-runs") or "0"
-    place.get_by_role("button", name="Run cell").click()
-    page.wait_for_function(
-        "([id, runs]) => Number(document.querySelector(`[data-cell='${id}']`).dataset.runs ?? 0) > Number(runs)",
-        arg=[number, runs],
-        timeout=1000 * seconds,
-    )
+    runs = int(place.get_attribute("data-runs") or 0)
+    if by_keyboard:
+        page.keyboard.press("Shift+Enter")
+    else:
+        place.get_by_role("button", name="Run cell").click()
+    until(lambda: int(place.get_attribute("data-runs") or 0), lambda now: now > runs, RUNS)
     took = time.monotonic() - begun
-    text = place.locator(".cell_output").filter(visible=True).all_inner_texts()
+    outputs = place.locator(".cell_output").filter(visible=True)
+    text = until(outputs.all_inner_texts, lambda parts: any(shows in part for part in parts))
     assert any(shows in part for part in text), f"cell {number} shows {text}, not {shows!r}"
     return took
 
@@ -99,18 +104,18 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
         yield "hexview shows no bytes"
     figures["endless loop"] = run(page, "lab00-018", "together")
     write(page, "lab00-018", ENDLESS)
-    figures["endless loop"] = run(page, "lab00-018", "has no end", 20)
-    figures["after it"] = run(page, "lab00-005", "✓ passed", 20)
+    figures["endless loop"] = run(page, "lab00-018", "has no end")
+    figures["after it"] = run(page, "lab00-005", "✓ passed")
     write(page, "lab00-018", DEAF)
-    figures["a loop that catches everything"] = run(page, "lab00-018", "Python was started again", 90)
+    figures["a loop that catches everything"] = run(page, "lab00-018", "Python was started again")
     run(page, "lab00-005", "✓ passed")
     cell(page, "lab00-018").scroll_into_view_if_needed()
     write(page, "lab00-018", "print('kept')")
     press(page, f"{address}/notebooks/00-five-minutes.html")
-    done = page.locator(".bd-links .mq-done").all_inner_texts()
+    done = until(page.locator(".bd-links .mq-done").all_inner_texts, ["1 of 3"].__eq__)
     if done != ["1 of 3"]:
         yield f"the list of pages shows {done} for one exercise passed of three"
-    if typed(page, "lab00-004").strip() != RIGHT.strip():
+    if not stands(page, "lab00-004", RIGHT):
         yield "after a reload the answer is not what was typed"
     run(page, "lab00-005", "✓ passed")
     with page.expect_download() as found:
@@ -119,45 +124,60 @@ def first_lab(page: Page, address: str, folder: Path, figures: dict[str, float])
     found.value.save_as(file)
     yield from exported(file)
     cell(page, "lab00-004").get_by_role("button", name="Reset magic_bytes").click()
-    if "NotImplementedError" not in typed(page, "lab00-004"):
+    if not until(lambda: "NotImplementedError" in typed(page, "lab00-004"), bool):
         yield "Reset does not bring the exercise back"
     page.locator("input[type=file]").set_input_files(file)
     page.get_by_text("cells were taken").wait_for()
-    if typed(page, "lab00-004").strip() != RIGHT.strip():
+    if not stands(page, "lab00-004", RIGHT):
         yield "the import does not bring the answer back"
 
 
 def by_keyboard(page: Page) -> Iterator[str]:
     """One exercise without a mouse: correct the answer, leave the editor, run the check, see where the focus is."""
-    focused = "document.activeElement.ariaLabel ?? document.activeElement.textContent"
-    cell(page, "lab00-004").locator(".cm-content").focus()
-    label = page.evaluate(focused)
+    name = "document.activeElement.ariaLabel ?? document.activeElement.textContent"
+    outline = "getComputedStyle(document.activeElement.closest('.cm-editor') ?? document.activeElement).outlineStyle"
+
+    def focus(wanted: str) -> str:
+        return until(lambda: page.evaluate(name), wanted.__eq__)
+
+    def seen() -> bool:
+        return until(lambda: page.evaluate(outline) != "none", bool)
+
+    def leave(editor: str) -> None:
+        """Escape, then Tab; an editor that waited too long between the two has indented instead."""
+        for _ in range(3):
+            page.keyboard.press("Escape")
+            page.keyboard.press("Tab")
+            if page.evaluate(name) != editor:
+                return
+            page.keyboard.press("Control+z")
+
+    first, second = (cell(page, number).locator(".cm-content") for number in ("lab00-004", "lab00-005"))
+    label, other = first.get_attribute("aria-label") or "", second.get_attribute("aria-label") or ""
+    first.focus()
+    focus(label)
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(RIGHT)
+    stands(page, "lab00-004", RIGHT)
     page.keyboard.press("Tab")
-    if page.evaluate(focused) != label:
+    if focus(label) != label:
         yield "Tab leaves the editor, and does not indent"
     page.keyboard.press("Control+z")
-    stops = ["Escape", "Tab", "Tab", "Tab"]  # Run, Reset, the next editor
-    for key in stops:
-        page.keyboard.press(key)
-    if not page.evaluate("document.activeElement.closest('[data-cell=lab00-005] .cm-editor') !== null"):
-        yield f"Escape, then Tab leads from the editor to {page.evaluate(focused)!r}, not to the next cell"
-    place = cell(page, "lab00-005")
-    place.locator(".cm-focused").wait_for()  # the editor says so a moment later; the one that was left may still say it
-    if place.locator(".cm-focused").evaluate("e => getComputedStyle(e).outlineStyle") == "none":
+    if not stands(page, "lab00-004", RIGHT):
+        yield f"Control+Z does not take the indent back: {typed(page, 'lab00-004')!r}"
+    leave(label)  # to Run
+    for _ in ("Reset", "the next editor"):
+        page.keyboard.press("Tab")
+    if focus(other) != other:
+        yield f"Escape, then Tab leads from the editor to {page.evaluate(name)!r}, not to the next cell"
+    if not seen():
         yield "an editor does not show that it has the focus"
-    runs = place.get_attribute("data-runs")
-    page.keyboard.press("Shift+Enter")
-    page.wait_for_function("([box, runs]) => box.dataset.runs > runs", arg=[place.element_handle(), runs])
-    if "✓ passed" not in place.inner_text():
-        yield "the check that was run by keyboard does not say that the answer passed"
-    page.keyboard.press("Escape")
-    page.keyboard.press("Tab")
-    shown = "getComputedStyle(document.activeElement).outlineStyle"
-    if page.evaluate(focused) != "Run cell 4" or page.evaluate(shown) == "none":
-        yield f"after the editor the focus is on {page.evaluate(focused)!r}, or cannot be seen"
-    if "ready" not in page.locator(".mq-live-bar [role=status]").inner_text():
+    run(page, "lab00-005", "✓ passed", by_keyboard=True)
+    leave(other)
+    if focus("Run cell 4") != "Run cell 4" or not seen():
+        yield f"after the editor the focus is on {page.evaluate(name)!r}, or cannot be seen"
+    said = page.locator(".mq-live-bar [role=status]")
+    if "ready" not in until(said.inner_text, lambda text: "ready" in text):
         yield "the status does not say that Python is ready"
 
 
@@ -166,8 +186,7 @@ def every_look(page: Page, what: str) -> Iterator[str]:
     for size in (PHONE, SCREEN):
         for scheme in ("dark", "light"):
             page.set_viewport_size(size)
-            page.emulate_media(color_scheme=scheme)
-            page.wait_for_function("scheme => document.documentElement.dataset.theme === scheme", arg=scheme)
+            show_theme(page, scheme)
             found = [*complaints(page), *page.evaluate(TOO_WIDE)]
             yield from (f"{what}, {size['width']} px, {scheme}: {line}" for line in found)
 
@@ -175,7 +194,7 @@ def every_look(page: Page, what: str) -> Iterator[str]:
 def left_out(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
     """Lab 03: a cell that cannot run leads to the earlier cell to blame, by its number."""
     press(page, f"{address}/notebooks/03-pickle.html")
-    run(page, "lab02-014", "pickle of", 180)  # its stored output
+    run(page, "lab02-014", "pickle of")  # its stored output
     note = cell(page, "lab02-014").locator(".mq-live-note")
     link = note.get_by_role("link")
     number = cell(page, "lab02-004").locator(".mq-live-number").inner_text()
@@ -191,7 +210,7 @@ def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) 
     """Labs 14 and 15: llama.cpp in the page speaks from its file as the native one does, and refuses a wrong one."""
     press(page, f"{address}/notebooks/15-gguf-blocks.html")
     begun = time.monotonic()
-    run(page, "lab11-063", "15-minigpt-f32.gguf", 180)
+    run(page, "lab11-063", "15-minigpt-f32.gguf")
     figures["GGUF written"] = time.monotonic() - begun
     said = spoken(page, "lab11-063", "spoke")
     path = folder / "from-the-page.gguf"
@@ -205,7 +224,7 @@ def own_file(page: Page, address: str, folder: Path, figures: dict[str, float]) 
         yield f"llama.cpp in the page says {said!r}, the native one with the same bytes {native!r}"
     yield from every_look(page, "a lab with llama.cpp")
     press(page, f"{address}/notebooks/14-gguf.html")
-    run(page, "lab11-010", "14-pitfall-magic.gguf", 120)
+    run(page, "lab11-010", "14-pitfall-magic.gguf")
     refused = spoken(page, "lab11-010", "refused")
     if "magic" not in refused:
         yield f"llama.cpp's message about a wrong magic is not shown: {refused!r}"
@@ -229,24 +248,11 @@ def exported(file: Path) -> Iterator[str]:
     nbformat.validate(book)
     os.environ["MINIQUANT_PROGRESS"] = os.devnull
     NotebookClient(
-        book, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(file.parent)}}
+        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(file.parent)}}
     ).execute()
     shown = json.dumps([c["outputs"] for c in book.cells if c["id"] == "lab00-005"])
     if "passed" not in shown:
         yield f"the exported notebook does not pass in Jupyter: {shown[:200]}"
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    """The browser of this machine."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        try:
-            yield browser
-        finally:
-            browser.close()
 
 
 def walk(site: Path, only: str = "") -> list[str]:
@@ -259,7 +265,7 @@ def walk(site: Path, only: str = "") -> list[str]:
         served(site) as address,
         opened(browser, problems, SCREEN, "light") as page,
     ):
-        page.set_default_timeout(MINUTE)
+        page.set_default_timeout(MINUTES)
         for part in (first_lab, left_out, own_file):
             if only in part.__name__:
                 problems += part(page, address, Path(folder), figures)
