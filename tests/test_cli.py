@@ -15,10 +15,10 @@ from io import StringIO
 import gguf
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from cli_calls import call
 
 import miniquant as mq
-from miniquant.cli import _print_description, main, run
+from miniquant.cli import _print_description, run
 from miniquant.formats.describe import describe
 from miniquant.formats.gguf import read_gguf, write_gguf
 from miniquant.models.corpus import load_tokenizer
@@ -37,10 +37,6 @@ def files(tmp_path_factory):
     write_minigpt(folder / "q8.gguf", model, load_tokenizer(), "Q8_0")
     (folder / "garbage").write_bytes(b"not a model file at all")
     return folder
-
-
-def call(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def test_inspect_prints_the_document_s_form_and_the_truth(files):

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from click.testing import CliRunner
+from cli_calls import call
 from hf_models import save_llama
 
-from miniquant.cli import main
 from miniquant.evaluate.text_perplexity import text_perplexity
 from miniquant.formats.gguf import read_gguf
 from miniquant.models.corpus import load_tokenizer
@@ -17,10 +16,6 @@ from miniquant.models.huggingface.convert import convert_folder
 from miniquant.models.to_gguf import write_minigpt
 
 TEXT = "The import statement finds a module and loads it.\n" * 9
-
-
-def call(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")

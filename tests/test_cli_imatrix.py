@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
+from cli_calls import call
 
 from miniquant.calibrate.imatrix import collect_importance, text_chunks
-from miniquant.cli import main
 from miniquant.formats.gguf import encode, read_gguf
 from miniquant.formats.gguf.imatrix import read_imatrix
 from miniquant.models import minillama
@@ -16,10 +15,6 @@ from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import write_minigpt
 
 TEXT = "The import statement finds a module and loads it. A list may hold strings and numbers.\n" * 20
-
-
-def call(*arguments):
-    return CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture(scope="module")
