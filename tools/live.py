@@ -114,10 +114,9 @@ class _given:
         flat = name.lstrip("@").replace("/", "-") if kind == "npm" else name.replace("-", "_")
         patterns = [f"{flat}-{version}.tgz"] if kind == "npm" else [f"{flat}-{version}-*.whl"]
         archives = ROOT / "_build" / "live_archives"
-        for folder in filter(None, (self.folder, archives)):
-            for pattern in patterns:
-                for found in sorted(Path(folder).glob(pattern)):
-                    return found
+        for pattern in patterns:
+            for found in sorted((self.folder or archives).glob(pattern)):
+                return found
         if self.folder:
             raise NotToBeHad(f"the folder in PYODIDE_DIST has neither the files of {name} {version} nor its archive")
         archives.mkdir(parents=True, exist_ok=True)
