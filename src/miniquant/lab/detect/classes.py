@@ -112,7 +112,7 @@ def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> 
 
 
 def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call] = ()) -> str:
-    """``; of the inputs tried, only those where … are wrong``: a property of these calls and few others, or "".
+    """``; of the inputs tried, all wrong ones are some where …``: a property of these calls and few others, or "".
 
     The wrong calls ``beyond`` the cases have it, too.
     """
@@ -135,7 +135,7 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     n, name = min(found)
     more = n - len(chosen)
     others = f"{more} more such input{'s are' if more > 1 else ' is'} right"
-    return f"; {tried}, only those {name} are wrong ({others})"
+    return f"; {tried}, all {len(chosen)} wrong ones are some {name} ({others})"
 
 
 def _of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
