@@ -43,8 +43,7 @@ def evaluate(
     """
     if wrong := _signature_problem(spec, function):
         cure = "Restore the line that begins with `def`."
-        said = {"certainty": SEEN, "mistake": "other parameters", "cause": f"{wrong}."}
-        return Report("failed", spec.name, what=wrong, cure=cure, **said)
+        return Report("failed", spec.name, what=wrong, mistake="other parameters", cause=wrong + ".", cure=cure)
     calls = _calls(spec, function, outcomes)
     if all(is_stub(call.outcome.error, function) for call in calls):
         return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)

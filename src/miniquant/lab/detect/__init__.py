@@ -50,8 +50,7 @@ def _of_both(
     """Which good inputs are wrong in one way or the other, if no sentence says which of them show what it is about."""
     if not results or not raised or any("inputs tried" in seen.text for seen in said):
         return []
-    beyond = _beyond(facts, good)
-    place = where(facts, [*results, *raised, *(call for call in beyond if call.problem)], [*good, *beyond])
+    place = where(facts, [*results, *raised], good)
     if not place:
         return []
     text = f"Of the good inputs tried, {_those(place)} are wrong in one way or the other."
@@ -64,17 +63,13 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     ``calls`` show it, of the ``wrong`` ones, ``among`` all calls of their kind.
     """
     seen = replace(seen, covers=frozenset(call.number for call in calls))
-    beyond = [] if wrong[0].refusal else _beyond(facts, among)
-    wrong_beyond = [call for call in beyond if call.problem and call.comparable == wrong[0].comparable]
-    every_wrong = [*wrong, *wrong_beyond]
-    place, for_these = where(facts, every_wrong, [*among, *beyond]), ""
+    place, for_these = where(facts, wrong, among), ""
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
-        missed = list(dict.fromkeys(call.expected.result for call in alike))
-        near = [call for call in beyond if call.expected.result in missed]
-        if place := where(facts, [*wrong, *(call for call in near if call in wrong_beyond)], [*alike, *near]):
-            for_these = f" for which {one_of(missed)} is right"
+        answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
+        if place := where(facts, wrong, alike):
+            for_these = f" for which {answers} is right"
         elif all(isinstance(call.expected.result, bool) for call in among):
-            place = where(facts, every_wrong, [*among, *beyond], pairs=True)
+            place = where(facts, wrong, among, pairs=True)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -97,21 +92,11 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
         text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
     elif not place and whole:
-        text += nearly(facts, wrong, among, tried, wrong_beyond) or _in_a_list(
-            facts, seen, wrong, among, tried, wrong_beyond
-        )
+        text += nearly(facts, wrong, among, tried) or _in_a_list(facts, seen, wrong, among, tried)
     return _ended(seen, text)
 
 
-def _beyond(facts: Facts, among: Sequence[Call]) -> list[Call]:
-    """The calls beyond the cases, without those that raised what none of these calls did: such input is odd."""
-    kinds = {type(call.outcome.error) for call in among}
-    return [call for call in facts.further if not call.outcome.error or type(call.outcome.error) in kinds]
-
-
-def _in_a_list(
-    facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call]
-) -> str:
+def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
     """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list.
 
     Of numbers without a pattern, a list of few wrong inputs.
@@ -122,7 +107,7 @@ def _in_a_list(
         return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
     if alike := _with_such_answers(wrong, among):
         answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
-        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right", beyond):
+        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right"):
             return said
     return listed(facts.names, wrong)
 

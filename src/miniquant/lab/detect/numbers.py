@@ -24,8 +24,6 @@ def array_of(value: Any) -> np.ndarray | None:
         value = list(value.values())
     if isinstance(value, bool | str | bytes | bytearray) or value is None:
         return None
-    if isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) for part in value):
-        return None  # several arrays are no array: each is looked at by itself
     try:
         array = np.asarray(value)
     except Exception:

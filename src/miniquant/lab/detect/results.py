@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ import numpy as np
 from ..attempt import Outcome
 from ..compare import equal, short
 from ..guard import guarded
+from ..more_cases import further
 from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
-from .chance import constant_where_wrong, most_telling
 from .differences import of_differences
 from .digits import of_digits
 from .distance import how_far_off
@@ -41,6 +42,9 @@ from .trials import LAZY, again, ignored, overflow
 
 CHANGED, SHARED = "argument changed", "shared memory"  # titles
 SURE = 12  # below this rank, one pair is enough
+FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
+ELSEWHERE = 12  # so many inputs beyond the cases are looked at
+MOST, OFTEN = 0.8, 0.75  # so many wrong results of the cases must show it, and there such a part of that share
 MANY = 500
 _KEPT: dict[int, tuple[Outcome, set[Seen]]] = {}  # an outcome belongs to one case; it is held, so its id stays its own
 
@@ -57,12 +61,22 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
         *_safely(lambda: [ignored(facts)]),
         *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),
-        *_safely(lambda: [_same_where_wrong(calls)]),
+        *_safely(lambda: [_same_where_wrong(facts, calls)]),
     }
     sets = [found if _only_side(found) else found | everywhere for found in (_of_call(facts, call) for call in calls)]
-    seen, places = most_telling(facts, calls, sets, everywhere, partial(_look_at, facts))
-    if not seen:
-        return [(how_far_off(facts, calls), list(calls))]
+    others: list[set[Seen]] = []
+    while True:
+        seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
+        if not seen:
+            return [(how_far_off(facts, calls), list(calls))]
+        if not seen.title.startswith(FORMULAS) or seen in everywhere:
+            break
+        others = others or _elsewhere(facts)
+        by_chance = len(places) < MOST * len(sets) or _constant_where_wrong(calls)
+        elsewhere = sum(seen in found for found in others) / len(others) if others else 1.0
+        if not by_chance and elsewhere >= OFTEN:
+            break
+        sets = [found - {seen} for found in sets]
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
@@ -72,12 +86,24 @@ def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Cal
     return found
 
 
-def _same_where_wrong(calls: Sequence[Call]) -> Seen | None:
+def _same_where_wrong(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """One and the same number in all wrong results."""
-    if not constant_where_wrong(calls):
-        return None
     value = short(calls[0].outcome.result)
-    return Seen(f"{value} in every wrong case", f"the result is {value} in every wrong case", "", 13)
+    found = Seen(f"always {value}", f"the result is {value} in every wrong case", "", 13)
+    return found if _constant_where_wrong(calls) else None
+
+
+def _constant_where_wrong(calls: Sequence[Call]) -> bool:
+    results = [call.outcome.result for call in calls]
+    numbers = all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in results)
+    return numbers and len(results) > 1 and all(x == results[0] for x in results)
+
+
+def _elsewhere(facts: Facts) -> list[set[Seen]]:
+    """What the results show on inputs beyond the cases: by chance, a formula may fit the cases alone."""
+    more = islice(further(facts.spec, facts.function), ELSEWHERE)
+    numbers = count(len(facts.calls))
+    return [_of_call(facts, Call(n, case, right, mine, None)) for n, (case, right, mine) in zip(numbers, more)]
 
 
 def is_choice(calls: Sequence[Call]) -> bool:
@@ -231,7 +257,7 @@ def _python(value: Any) -> Any:
 
 def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     for index, name in enumerate(facts.names[: len(calls[0].case)]):
-        every = [(c.case[index], c.outcome.result) for c in facts.comparable]  # the right ones, too
+        every = [(c.case[index], c.outcome.result) for c in facts.calls if c.comparable]  # the right ones, too
         if all(type(a) is type(b) and equal(a, b) for a, b in every):
             text = f"the result is the argument `{name}`, unchanged, {facts.tried}"
             return Seen("argument returned", text, "Return what you computed.", plain=True)
@@ -240,7 +266,7 @@ def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 
 def _constant(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """One result for every input, although different ones are expected."""
-    every = facts.comparable
+    every = [call for call in facts.calls if call.comparable]
     if len(every) < 3 or not all(equal(every[0].outcome.result, call.outcome.result) for call in every):
         return None
     if all(equal(every[0].expected.result, call.expected.result) for call in every):
