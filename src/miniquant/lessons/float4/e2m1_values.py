@@ -37,7 +37,7 @@ EXERCISE = Exercise(
     reference=e2m1_values, oracle=oracle, cases=cases, minutes=6, difficulty="warm-up",
     hints=(
         "Take the three parts out of the code first. There are two formulas for the size, one for an exponent of 0 and one for the rest; the sign comes last.",
-        "`codes >> 1 & 3` is the exponent. It is uint8, where 0 - 1 is 255, so convert it before you subtract. `np.where` chooses between the two formulas.",
+        "`>>` moves bits down, and `&` keeps some of them. What comes out is uint8, where 0 - 1 is 255, so convert it before you subtract. `np.where` chooses between the two formulas.",
     ),
     why="a sign, an exponent and a mantissa: the same three parts as in float16, in a quarter of the bits.",
     mistakes=(

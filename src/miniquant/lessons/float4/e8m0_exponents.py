@@ -63,7 +63,7 @@ EXERCISE = Exercise(
     reference=e8m0_exponents, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
         "The power of two at or below the largest size is the one that you look for; two steps below it is the scale. Blocks of zeros have no logarithm, so give them another number before, and their 0 at the end.",
-        "`np.floor(np.log2(x))` is the exponent of the power of two at or below x. `np.where(largest > 0, largest, 1)` keeps the logarithm away from 0.",
+        "`np.floor(np.log2(x))` is the exponent of the power of two at or below x. `np.where` can put a 1 in place of a largest size of 0.",
     ),
     why="one byte reaches from 2**-127 to 2**127, much farther than a float16, but in steps of a factor of two.",
     mistakes=(

@@ -67,7 +67,7 @@ EXERCISE = Exercise(
     reference=encode_nvfp4, oracle=oracle, cases=cases, minutes=9, difficulty="core", fields=fields,
     hints=(
         "Cut each block into four rows of 16 weights: then every row has one scale, as `nearest_e2m1` wants it. Pack each row, and put four packed rows together again.",
-        "`w.reshape(-1, 16)` makes the rows, and `e4m3_values(d).reshape(-1, 1)` a scale for each of them. Eight bytes of a row, four rows of a block: `.reshape(-1, 32)`.",
+        "`reshape` with -1 makes as many rows as there are: of 16 weights, of one scale for `nearest_e2m1`, and at the end of the 32 bytes of a block.",
     ),
     why="36 bytes for 64 weights: a scale of one byte for every 16, and still 4.5 bits a weight, as in Q4_0.",
     mistakes=(
