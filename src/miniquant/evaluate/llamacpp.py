@@ -22,6 +22,10 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import MiniquantError
+from ..formats.gguf.types import GGMLType
+from .llamacpp_cache import Cache, cache_of
+
+_NO_ROTATION = "LLAMA_ATTN_ROT_DISABLE"  # what llama.cpp reads from its environment
 
 
 class LlamaCppError(MiniquantError):
@@ -41,7 +45,12 @@ class LlamaCpp:
     tensor, so the file needs none: ``tokenize`` and ``text`` work then, and nothing that computes.
     ``log`` is what it wrote while it loaded the file; ``loading_log`` says which bytes its lines were made from.
 
-    Raises ``LlamaCppError`` if llama.cpp refuses the file, whether politely or by aborting.
+    ``cache_types`` are the types of the keys and of the values, members of ggml_type; F16 without them. Given, they
+    come with flash attention, which llama.cpp wants for quantized values. Quantized keys or values are rotated before
+    they are stored, where a head is a multiple of 64 wide (llama.cpp's pull request 21038), unless ``rotate_cache`` is
+    false. What its log says of types and rotation is compared with what was asked for.
+
+    Raises ``LlamaCppError`` if llama.cpp refuses the file or the types, whether politely or by aborting.
     """
 
     def __init__(
@@ -50,19 +59,29 @@ class LlamaCpp:
         context: int = 256,
         float32_cache: bool = False,
         vocab_only: bool = False,
+        cache_types: tuple[int, int] | None = None,
+        rotate_cache: bool = True,
     ) -> None:
+        if float32_cache and cache_types is not None:
+            raise LlamaCppError("float32_cache is a choice of cache_types; pass one of the two")
+        for kind in cache_types or ():
+            if kind not in set(GGMLType):  # ggml has no name for another one, and would end the process
+                raise LlamaCppError(f"{kind} is no type that a cache could have")
+        kinds = None if cache_types is None else (int(cache_types[0]), int(cache_types[1]))
+        own = {"GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1", _NO_ROTATION: "0" if rotate_cache else "1"}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 a pipe that nobody reads would fill up and block
         self._process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.evaluate.llamacpp_process"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
-            env={**os.environ, "GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"},
+            env={**os.environ, **own},
         )
         assert self._process.stdin is not None and self._process.stdout is not None  # they are pipes
         self._requests, self._answers = self._process.stdin, self._process.stdout
         try:
-            self._call("load", None if path is None else os.fspath(path), context, float32_cache, vocab_only)
+            file = None if path is None else os.fspath(path)
+            self._call("load", file, context, float32_cache, vocab_only, kinds, rotate_cache)
             self.log: str = self._call("log")
         except LlamaCppError as error:
             with contextlib.suppress(LlamaCppError):  # its process may have ended
@@ -111,6 +130,10 @@ class LlamaCpp:
         """The ``n`` most likely next tokens, one after another."""
         found: list[int] = self._call("greedy", list(map(int, tokens)), n)
         return found
+
+    def cache(self) -> Cache:
+        """The KV cache after the last call that computed: its bytes, of the tokens of that call."""
+        return cache_of(self._call("state"))
 
     def quantize(self, w: np.ndarray, kind: int, importance: np.ndarray | None = None) -> np.ndarray:
         """ggml's own quantizer: (rows, n) float32 -> (rows, bytes) uint8. Needs no model.

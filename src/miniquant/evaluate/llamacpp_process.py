@@ -91,7 +91,10 @@ _FUNCTIONS = {  # name: (result, arguments)
     "llama_get_logits": (c.POINTER(c.c_float), [c.c_void_p]),
     "llama_get_memory": (c.c_void_p, [c.c_void_p]),
     "llama_memory_clear": (None, [c.c_void_p, c.c_bool]),
+    "llama_state_seq_get_size": (c.c_size_t, [c.c_void_p, c.c_int32]),
+    "llama_state_seq_get_data": (c.c_size_t, [c.c_void_p, c.c_void_p, c.c_size_t, c.c_int32]),
     "ggml_row_size": (c.c_size_t, [c.c_int, c.c_int64]),
+    "ggml_type_name": (c.c_char_p, [c.c_int]),
     "ggml_blck_size": (c.c_int64, [c.c_int]),
     "ggml_type_size": (c.c_size_t, [c.c_int]),
     "ggml_get_type_traits": (c.POINTER(_TypeTraits), [c.c_int]),
@@ -124,7 +127,8 @@ def _places(defaults: _Parameters) -> tuple[int, int, int]:
     raise LlamaCppError(_OTHER_ORDER)
 
 
-_OF_THE_VOCABULARY, _COMPUTING = ("tokenize", "around_a_text", "text"), ("logits", "surprise", "steps", "greedy")
+_OF_THE_VOCABULARY = ("tokenize", "around_a_text", "text")
+_COMPUTING = ("logits", "surprise", "steps", "greedy", "state")
 
 
 def _log_of_sum(row: np.ndarray) -> float:
@@ -171,7 +175,7 @@ class _Inside:
             self.written.append(text.decode("utf-8", "replace"))
         if level >= 3:  # warnings and errors
             self.messages = [*self.messages[-20:], text.decode("utf-8", "replace")]
-        elif b"flash_attn " in text or b"V (" in text:
+        elif b"flash_attn " in text or b"V (" in text or b"n_rot_" in text:
             self.said += text.decode("utf-8", "replace")
 
     def _watch(self, tensor: Any, ask: bool, _: object) -> bool:
@@ -185,40 +189,55 @@ class _Inside:
             self.found[name] = value[0] if value.shape[1] > 1 else value[0, 0]
         return True
 
-    def load(self, path: str | None, context: int, float32_cache: bool, vocab_only: bool) -> None:
+    def load(
+        self,
+        path: str | None,
+        context: int,
+        float32_cache: bool,
+        vocab_only: bool,
+        cache_types: tuple[int, int] | None,
+        rotate: bool,
+    ) -> None:
         if path is None:
             return
         self.loading = True
         try:
-            self._load(path, context, float32_cache, vocab_only)
+            self._load_model(path, vocab_only)
+            if not vocab_only:
+                self._make_context(context, (_F32, _F32) if float32_cache else cache_types, not float32_cache, rotate)
         finally:
             self.loading = False
 
-    def _load(self, path: str, context: int, float32_cache: bool, vocab_only: bool) -> None:
+    def _load_model(self, path: str, vocab_only: bool) -> None:
         defaults = self.lib.llama_model_default_params()
         defaults.words[_VOCAB_ONLY] |= vocab_only
         self.model = self.lib.llama_model_load_from_file(os.fsencode(path), defaults)
         if not self.model:
             raise LlamaCppError(f"llama.cpp refuses {path}: " + "".join(self.messages).strip())
         self.vocab = self.lib.llama_model_get_vocab(self.model)
-        if vocab_only:
-            if not re.search(r"vocab_only += 1\n", self.log()):
-                raise LlamaCppError(_OTHER_ORDER)
-            return
+        if vocab_only and not re.search(r"vocab_only += 1\n", self.log()):
+            raise LlamaCppError(_OTHER_ORDER)
+
+    def _make_context(self, context: int, kinds: tuple[int, int] | None, flash: bool, rotate: bool) -> None:
+        """kinds: the types of keys and values; without them llama.cpp's defaults stay, and flash has no say."""
         parameters = self.lib.llama_context_default_params()
-        flash, step, types = _places(parameters)
+        flash_at, step, types = _places(parameters)
         parameters.words[0] = parameters.words[1] = parameters.words[2] = context  # n_ctx, n_batch, n_ubatch
         parameters.words[step], parameters.words[step + 1] = self._pointer & 0xFFFFFFFF, self._pointer >> 32
-        if float32_cache:
-            parameters.words[types] = parameters.words[types + 1] = _F32
-            parameters.words[flash] = 0
-        self.said = ""
+        wanted = []
+        if kinds is not None:
+            k, v = (self.lib.ggml_type_name(kind).decode() for kind in kinds)
+            parameters.words[types], parameters.words[types + 1] = kinds
+            parameters.words[flash_at] = int(flash)
+            wanted = ["= enabled" if flash else "= disabled", f"K ({k})", f"V ({v})"]
+            wanted += [] if rotate else ["n_rot_k = 0", "n_rot_v = 0"]
+        self.said, self.messages = "", []
         self.context, self.size, self.used = self.lib.llama_init_from_model(self.model, parameters), context, 0
         if not self.context:
             raise LlamaCppError("llama.cpp makes no context: " + "".join(self.messages).strip())
-        for wanted in ("= disabled", "K (f32)", "V (f32)") if float32_cache else ():
-            if wanted not in self.said:
-                raise LlamaCppError(f"no {wanted!r} in what llama.cpp says of a float32 cache: {self.said}")
+        for words in wanted:
+            if words not in self.said:
+                raise LlamaCppError(f"no {words!r} in what llama.cpp says of its cache: {self.said}")
         self.lib.llama_set_n_threads(self.context, 1, 1)  # more threads than idle cores make it crawl
 
     def log(self) -> str:
@@ -271,6 +290,11 @@ class _Inside:
         while len(found) < n:
             found.append(int(self._feed(found[-1:])[-1].argmax()))
         return found[:n]
+
+    def state(self) -> np.ndarray:
+        size = self.lib.llama_state_seq_get_size(self.context, 0)
+        raw = np.zeros(size, np.uint8)
+        return raw[: self.lib.llama_state_seq_get_data(self.context, raw.ctypes.data, size, 0)]
 
     def quantize(self, w: np.ndarray, kind: int, importance: np.ndarray | None) -> np.ndarray:
         out = np.zeros((w.shape[0], self.lib.ggml_row_size(kind, w.shape[1])), np.uint8)

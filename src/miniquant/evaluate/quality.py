@@ -93,15 +93,19 @@ def evaluate_in_llamacpp(
     reference: Any = None,
     progress: bool = False,
     tokenizer: Tokenizer | None = None,
+    cache_types: tuple[int, int] | None = None,
+    rotate_cache: bool = True,
 ) -> Quality:
     """``evaluate``, with llama.cpp computing the logits from a GGUF file, one window at a time.
 
-    windows, result: as in ``evaluate``. Raises ``LlamaCppError`` if llama.cpp refuses the file.
+    windows, result: as in ``evaluate``; cache_types, rotate_cache: as in ``LlamaCpp``. Raises ``LlamaCppError`` if
+    llama.cpp refuses the file or the types.
     """
     from .llamacpp import LlamaCpp
 
     windows = corpus.held_out_windows(tokenizer=tokenizer) if windows is None else windows
-    with LlamaCpp(path, context=windows.shape[1] - 1) as llama:
+    context = windows.shape[1] - 1
+    with LlamaCpp(path, context=context, cache_types=cache_types, rotate_cache=rotate_cache) as llama:
         one_by_one = tqdm(windows[:, None], desc="llama.cpp", unit="window", disable=not progress)
 
         def by_llama(tokens: Tensor) -> Tensor:
