@@ -215,6 +215,7 @@ def _llama(model: Any, folder: Path, layers: _Layers, embedding: str | None) -> 
     from .huggingface.tokenizer import read_tokenizer
 
     recipe, config = read_recipe(folder)
+    recipe = recipe._replace(tied=bool(model.config.tie_word_embeddings))  # a rotated model's head stands alone
     state, tensors = model.state_dict(), {}
     kind = file_type(layers.main)
     head = embedding or kind.head

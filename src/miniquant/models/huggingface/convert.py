@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.arrays import bfloat16_to_float32
+from ...core.arrays import bfloat16_to_float32, to_numpy
 from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.codecs import CODECS
 from ...formats.gguf.imatrix import read_imatrix
@@ -74,8 +74,8 @@ def convert_folder(
     stored = open_checkpoint(folder)
     rows, skipped = match(recipe, stored, config, folder)
     matrix = None if imatrix is None else read_imatrix(imatrix)
-    types = _types(rows, chosen, recipe.metadata, matrix is not None)
-    quantized = {name: shape for name, shape in _shapes(rows).items() if types[name].quantized}
+    types = _types([row for row, _ in rows], chosen, recipe.metadata, matrix is not None)
+    quantized = {name: shape for name, shape in _shapes([row for row, _ in rows]).items() if types[name].quantized}
     counts = {} if matrix is None else matrix.importances(quantized)
     tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
     metadata = recipe.metadata | {
@@ -101,6 +101,51 @@ def convert_folder(
     names = {name: kind.name for name, kind in types.items()} | {name: kind.name for name, (_, kind) in added.items()}
     used = frozenset(name for name in counts if CODECS[types[name]].weighs)
     return Converted(names, skipped, tokenizer.notes, used, tuple(quantized))
+
+
+def write_llama(
+    path: str | os.PathLike[str],
+    model: Any,
+    folder: str | os.PathLike[str],
+    kind: GGMLType | str | FileType = "F32",
+) -> dict[str, str]:
+    """Write a Llama or Qwen2 of transformers as a GGUF file that llama.cpp runs: its weights as they are in memory.
+
+    ``folder`` is the one that the model came from; ``config.json`` and the tokenizer are read there, and the weights in
+    it are not. A model whose head is no longer tied, as after a rotation, gets the head as a tensor of its own.
+    Types are chosen as in ``convert_folder``   ->   the type of every tensor
+
+    Raises ``SchemeError`` for a model of another class, ``FormatError`` for a folder that describes another one, and
+    whatever ``write_gguf`` raises. Nothing is written then.
+    """
+    folder, chosen = Path(folder), file_type(kind)
+    name = type(model).__name__
+    recipe, config = read_recipe(folder)
+    if name not in ("LlamaForCausalLM", "Qwen2ForCausalLM") or config.get("architectures") != [name]:
+        raise SchemeError(f"a {name} cannot be written as what {folder} describes; there are Llama and Qwen2")
+    recipe = recipe._replace(tied=bool(model.config.tie_word_embeddings))
+    state, rows = model.state_dict(), places_of(recipe)
+    for row in rows:
+        found = tuple(state[row.theirs].shape) if row.theirs in state else None
+        if found != row.shape:
+            raise config.error(
+                "architectures", f"it makes {row.theirs!r} a tensor of shape {row.shape}, and the model has {found}"
+            )
+    types = _types(rows, chosen, recipe.metadata)
+    tokenizer = read_tokenizer(folder, config, recipe.vocabulary)
+    metadata = recipe.metadata | {
+        "general.name": folder.resolve().name or "model",
+        "general.file_type": chosen.number,
+        **tokenizer.metadata,
+        **quantization_version(types.values()),
+    }
+    tensors = {}
+    for row in rows:
+        w = to_numpy(state[row.theirs])
+        tensors[row.ours] = (w[rope_order(row.heads, len(w) // row.heads)] if row.heads else w, types[row.ours])
+    added = {name: (w, GGMLType.F32) for name, w in recipe.added().items()}
+    write_gguf(path, tensors | added, metadata)
+    return {name: kind.name for name, (_, kind) in (tensors | added).items()}
 
 
 def read_recipe(folder: Path) -> tuple[Recipe, Config]:
@@ -221,17 +266,15 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
     return LazyTensor(shape, _HELD[stored.dtype], rows)
 
 
-def _shapes(rows: list[tuple[Row, Stored]]) -> dict[str, tuple[int, ...]]:
-    return {row.ours: row.shape[::-1] if row.transposed else row.shape for row, _ in rows}
+def _shapes(rows: list[Row]) -> dict[str, tuple[int, ...]]:
+    return {row.ours: row.shape[::-1] if row.transposed else row.shape for row in rows}
 
 
-def _types(
-    rows: list[tuple[Row, Stored]], kind: FileType, metadata: Mapping[str, Any], weighed: bool = False
-) -> dict[str, GGMLType]:
+def _types(rows: list[Row], kind: FileType, metadata: Mapping[str, Any], weighed: bool = False) -> dict[str, GGMLType]:
     """The type of every tensor. Raises ``SchemeError`` for a matrix whose rows are no whole blocks."""
     shapes = _shapes(rows)
     quantized = kind.types_of(shapes, metadata, weighed)
-    for row, _ in rows:
+    for row in rows:
         chosen, width = quantized.get(row.ours, GGMLType.F32), shapes[row.ours][-1]
         if width % chosen.block:
             fitting = [dtype.name for dtype in CODECS if CODECS[dtype].encodes and width % dtype.block == 0]
