@@ -41,7 +41,6 @@ from miniquant.formats.ggml_legacy.types import LegacyType
 from miniquant.formats.ggml_legacy.write import ggml_bytes, ggml_name
 from miniquant.formats.gguf import GGMLType, LazyTensor, RawTensor, Typed, ValueType, encode, write_gguf
 from miniquant.formats.gguf.codecs import CODECS
-from miniquant.formats.gguf.codecs.q8_k import encode_q8_k
 from miniquant.lab.record import write as write_record
 from miniquant.models.bridge import GGUF_TYPES, ModelExporter
 from miniquant.models.corpus import load_tokenizer
@@ -62,6 +61,7 @@ from miniquant.models.to_gguf import write_minigpt
 from miniquant.quantization.config import Config, QuantizationConfig
 from miniquant.quantization.grids import GRID_RULES
 from miniquant.quantization.spec import Dtype, QSchemeType, QuantizationSpec
+from miniquant.runtime.integer_products import encode_activations
 
 Maker = Callable[[Path], bytes]  # an empty folder -> the bytes of a file written into it
 FILES: dict[str, Maker] = {}
@@ -209,7 +209,7 @@ def gguf_pieces(kind: str, folder: Path) -> bytes:
 
 def blocks(kind: GGMLType, folder: Path) -> bytes:
     w = np.concatenate([awkward(30, 16, 512), weights(31, 48, 512)])
-    return encode_q8_k(w).tobytes() if kind == GGMLType.Q8_K else encode(w, kind).tobytes()
+    return (encode(w, kind) if kind in CODECS else encode_activations(w, kind)).tobytes()
 
 
 for kind in FILE_TYPES:
@@ -220,7 +220,7 @@ for alignment in (8, 32, 64):
     file(f"gguf with tensors of every kind, aligned to {alignment}", gguf_tensors, alignment)
 for kind in ("F16", "BF16", "Q8_0", "Q4_0", "Q4_1"):
     file(f"gguf of a large matrix, {kind}", gguf_pieces, kind)
-for kind in (*(kind for kind in CODECS if CODECS[kind].encodes), GGMLType.Q8_K):
+for kind in (*(kind for kind in CODECS if CODECS[kind].encodes), GGMLType.Q8_1, GGMLType.Q8_K):
     file(f"blocks of {kind.name}", blocks, kind)
 
 

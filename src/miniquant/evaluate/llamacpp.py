@@ -150,6 +150,25 @@ class LlamaCpp:
         found: np.ndarray = self._call("dequantize", np.ascontiguousarray(raw, np.uint8), int(kind))
         return found
 
+    def round_activations(self, x: np.ndarray, kind: int, reference: bool = True) -> np.ndarray:
+        """ggml's rounding of activations: (rows, n) float32 -> (rows, bytes) uint8; kind is Q8_0, Q8_1 or Q8_K.
+
+        Without ``reference`` it is the function that runs before a product on this processor, whose last digits may
+        differ. Needs no model.
+        """
+        given = np.ascontiguousarray(x, np.float32)
+        found: np.ndarray = self._call("round_activations", given, int(kind), reference)
+        return found
+
+    def products(self, w: np.ndarray, kind: int, x: np.ndarray) -> np.ndarray:
+        """ggml's own product of rows of blocks: (rows, bytes) and (tokens, bytes) uint8 -> (tokens, rows) float32.
+
+        kind: of the blocks in w; those in x are of the type that ggml multiplies it with. Needs no model.
+        """
+        blocks = (np.ascontiguousarray(raw, np.uint8) for raw in (w, x))
+        found: np.ndarray = self._call("products", next(blocks), int(kind), next(blocks))
+        return found
+
     def block(self, kind: int) -> tuple[int, int]:
         """The weights and the bytes of a block of a tensor type, as ggml has them. Needs no model."""
         found: tuple[int, int] = self._call("block", int(kind))

@@ -15,6 +15,7 @@ from miniquant.core.errors import QuantizationError
 from miniquant.formats.gguf import GGMLType, RawTensor, codecs, decode, encode, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, Codec, codec_of
 from miniquant.formats.gguf.codecs.codec import split_fields
+from miniquant.formats.gguf.codecs.q8_1 import FIELDS as Q8_1_FIELDS
 from miniquant.formats.gguf.codecs.q8_k import FIELDS as Q8_K_FIELDS
 from miniquant.formats.gguf.fields import block_fields
 from miniquant.formats.gguf.types import LAYOUTS
@@ -99,9 +100,10 @@ def test_a_super_block_is_a_whole_number_of_sub_blocks(codec):
     assert codec.dtype.block % codec.sub_block == 0 < codec.sub_block < codec.dtype.block
 
 
-def test_the_fields_of_q8_k_which_no_file_holds_are_its_bytes_too():
-    raw = np.arange(2 * 292).reshape(2, -1).astype(np.uint8)
-    assert np.array_equal(np.concatenate(list(split_fields(raw, Q8_K_FIELDS).values()), axis=1), raw)
+@pytest.mark.parametrize(("n_bytes", "fields"), [(36, Q8_1_FIELDS), (292, Q8_K_FIELDS)], ids=["Q8_1", "Q8_K"])
+def test_the_fields_of_activations_which_no_file_holds_are_their_bytes_too(n_bytes, fields):
+    raw = np.arange(2 * n_bytes).reshape(2, -1).astype(np.uint8)
+    assert np.array_equal(np.concatenate(list(split_fields(raw, fields).values()), axis=1), raw)
 
 
 @every_codec
