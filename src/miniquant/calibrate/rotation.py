@@ -166,9 +166,9 @@ def _rotate_heads(half: Half, count: int, seed: int) -> None:
     assert half.rows is not None  # attention has them
     value, (_, output) = half.rows.layer, half.leaving
     size = output.in_features // count
-    h = torch.from_numpy(random_rotation(size, seed))
-    _multiply_rows(value, torch.block_diag(*[h] * (value.out_features // size)))
-    _multiply_columns(output, torch.block_diag(*[h] * count))
+    h = random_rotation(size, seed)
+    _multiply_rows(value, torch.from_numpy(np.kron(np.eye(value.out_features // size), h)))  # a copy for each head
+    _multiply_columns(output, torch.from_numpy(np.kron(np.eye(count), h)))
 
 
 def _checked(rotation: np.ndarray, width: int) -> np.ndarray:

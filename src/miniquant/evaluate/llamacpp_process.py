@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from . import ggml_products
 from .llamacpp import LlamaCppError
 
 
@@ -65,22 +66,6 @@ class _TypeTraits(c.Structure):
     ]
 
 
-class _CpuTraits(c.Structure):
-    """The first fields of ``ggml_type_traits_cpu``; of a product: n, result, 0, row, 0, row, 0, 1."""
-
-    _fields_ = [
-        ("from_float", c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_int64)),
-        (
-            "vec_dot",
-            c.CFUNCTYPE(
-                *(None, c.c_int, c.c_void_p, c.c_size_t),
-                *(c.c_void_p, c.c_size_t, c.c_void_p, c.c_size_t, c.c_int),
-            ),
-        ),
-        ("vec_dot_type", c.c_int),
-    ]
-
-
 _LOG = c.CFUNCTYPE(None, c.c_int, c.c_char_p, c.c_void_p)
 _STEP = c.CFUNCTYPE(c.c_bool, c.POINTER(_Tensor), c.c_bool, c.c_void_p)  # ggml_backend_sched_eval_callback
 _FUNCTIONS = {  # name: (result, arguments)
@@ -114,9 +99,7 @@ _FUNCTIONS = {  # name: (result, arguments)
     "ggml_blck_size": (c.c_int64, [c.c_int]),
     "ggml_type_size": (c.c_size_t, [c.c_int]),
     "ggml_get_type_traits": (c.POINTER(_TypeTraits), [c.c_int]),
-    "ggml_cpu_init": (None, []),
-    "ggml_get_type_traits_cpu": (c.POINTER(_CpuTraits), [c.c_int]),
-    **{f"quantize_row_{name}_ref": (None, [c.c_void_p, c.c_void_p, c.c_int64]) for name in ("q8_0", "q8_1", "q8_K")},
+    **ggml_products.FUNCTIONS,
     "ggml_free": (None, [c.c_void_p]),
     "ggml_get_name": (c.c_char_p, [c.POINTER(_Tensor)]),
     "ggml_backend_tensor_get": (None, [c.POINTER(_Tensor), c.c_void_p, c.c_size_t, c.c_size_t]),
@@ -181,7 +164,6 @@ class _Inside:
         self.said = ""  # of attention and its cache, in llama.cpp's own words
         self.lib.llama_log_set(self._log, None)
         self.lib.llama_backend_init()
-        self.lib.ggml_cpu_init()
 
     def answer(self, name: str, arguments: tuple[Any, ...]) -> Any:
         if self.model is None and name in (*_OF_THE_VOCABULARY, *_COMPUTING):
@@ -329,25 +311,10 @@ class _Inside:
         return out
 
     def round_activations(self, x: np.ndarray, kind: int, reference: bool) -> np.ndarray:
-        out = np.zeros((x.shape[0], self.lib.ggml_row_size(kind, x.shape[1])), np.uint8)
-        names = {8: "q8_0", 9: "q8_1", 15: "q8_K"}  # members of ggml_type
-        encode = self.lib.ggml_get_type_traits_cpu(kind).contents.from_float
-        if reference:
-            encode = getattr(self.lib, f"quantize_row_{names[kind]}_ref")
-        encode(x.ctypes.data, out.ctypes.data, x.size)
-        return out
+        return ggml_products.round_activations(self.lib, x, kind, reference)
 
     def products(self, w: np.ndarray, kind: int, x: np.ndarray) -> np.ndarray:
-        traits, size = self.lib.ggml_get_type_traits_cpu(kind).contents, self.block(kind)
-        out = np.zeros((len(x), len(w)), np.float32)
-        n = w.shape[1] // size[1] * size[0]
-        if x.shape[1] != self.lib.ggml_row_size(traits.vec_dot_type, n):
-            raise LlamaCppError(f"rows of {x.shape[1]} bytes are not {n} numbers of type {traits.vec_dot_type}")
-        for t, row in enumerate(x):
-            for r, weights in enumerate(w):
-                place = out.ctypes.data + out.strides[0] * t + out.strides[1] * r
-                traits.vec_dot(n, place, 0, weights.ctypes.data, 0, row.ctypes.data, 0, 1)
-        return out
+        return ggml_products.products(self.lib, w, kind, x)
 
     def block(self, kind: int) -> tuple[int, int]:
         return self.lib.ggml_blck_size(kind), self.lib.ggml_type_size(kind)
