@@ -15,9 +15,11 @@ OPTIONS = {
 STILL = "Promise.all(document.getAnimations().map((each) => each.finished.catch(() => null))).then(() => null)"
 # Only the colours differ between the themes, so the other rules are asked once.
 THEMES = {"light": OPTIONS, "dark": {**OPTIONS, "runOnly": ["color-contrast"]}}
+# Contrast is most of the time that axe takes, and a page has the same colours at every width.
+WITHOUT_CONTRAST = {"light": {**OPTIONS, "rules": {"color-contrast": {"enabled": False}}}}
 RUN = "options => axe.run(document, options).then(found => found.violations)"
 SHOWN = 3  # places of each rule
-# Contrast is most of the time that axe takes. axe keeps the private fields of each colour in weak maps, and reads the
+# axe keeps the private fields of each colour in weak maps, and reads the
 # texts of the same few colours thousands of times. The same findings take less than half the time if the fields are
 # kept on the object itself, and each text is read once.
 ON_OBJECT = """class {
