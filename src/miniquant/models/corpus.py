@@ -16,6 +16,7 @@ import inspect
 import os
 import re
 import sysconfig
+from collections import deque
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -74,9 +75,20 @@ def _docstrings_of(path: Path) -> str:
         tree = ast.parse(path.read_text(encoding="utf-8"))
     except (SyntaxError, UnicodeDecodeError):
         return ""
-    nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
+    nodes = [n for n in _statements(tree) if isinstance(n, ast.Module | ast.ClassDef | ast.FunctionDef)]
     texts = [inspect.cleandoc(ast.get_docstring(node) or "") for node in nodes]
     return "\n\n".join(text for text in texts if len(text) >= SHORTEST_DOCSTRING)
+
+
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """The statements of a module in the order of ``ast.walk``, which would look at every expression, too."""
+    waiting: deque[ast.AST] = deque([tree])
+    while waiting:
+        node = waiting.popleft()
+        yield node
+        for part in ("body", "handlers", "orelse", "finalbody", "cases"):  # as they follow each other in ``_fields``
+            inside = getattr(node, part, ())
+            waiting.extend(inside if isinstance(inside, list) else ())  # the body of a lambda is no list
 
 
 def is_held_out(name: str) -> bool:
