@@ -83,15 +83,15 @@ def test_a_repair_is_applied_to_most_files_and_not_to_all():
 
 @every_reader
 def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else(name, path):
-    tally = probe.run(name, 0, 0, 3000, path)
+    tally = probe.run(name, 0, 0, 1500, path)
     assert tally.findings == []
-    assert tally.accepted + tally.refused == 3000
-    assert tally.accepted > 150
+    assert tally.accepted + tally.refused == 1500
+    assert tally.accepted > 75
     assert tally.worst_memory < probe.MEMORY
 
 
 @given(st.integers(0, 2**63), st.sampled_from(list(READERS)))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_whatever_the_number_of_a_file_it_is_read_or_refused(path, number, name):
     data = probe.file_number(name, number, 0, SEEDS[name])
     assert probe.outcome(READERS[name].read, path, data)[0] == ""
