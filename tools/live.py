@@ -21,6 +21,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from miniquant import __version__
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "live"
 PINS = Path(__file__).with_name("live_files.json")
@@ -148,8 +150,8 @@ def wheel(path: Path) -> dict[str, int]:
                 beside[inside.removeprefix("miniquant/assets/")] = file.stat().st_size
                 continue
             out.writestr(zipfile.ZipInfo(inside, (2020, 1, 1, 0, 0, 0)), file.read_bytes(), zipfile.ZIP_DEFLATED)
-        about = "Metadata-Version: 2.1\nName: miniquant\nVersion: 0.1.0\n"
-        out.writestr(zipfile.ZipInfo("miniquant-0.1.0.dist-info/METADATA", (2020, 1, 1, 0, 0, 0)), about)
+        about = f"Metadata-Version: 2.1\nName: miniquant\nVersion: {__version__}\n"
+        out.writestr(zipfile.ZipInfo(f"miniquant-{__version__}.dist-info/METADATA", (2020, 1, 1, 0, 0, 0)), about)
     return beside
 
 
@@ -240,7 +242,7 @@ def make(site: Path) -> Path:
     for file in sorted(PAGE.iterdir()):
         if file.is_file():
             shutil.copy(file, target / file.name)
-    name = "miniquant-0.1.0-py3-none-any.whl"
+    name = f"miniquant-{__version__}-py3-none-any.whl"
     beside = wheel(target / name)
     for path in beside:
         (target / "assets" / path).parent.mkdir(parents=True, exist_ok=True)

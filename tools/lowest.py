@@ -13,6 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REFEREES = ("gguf", "xllamacpp")  # those that `make quick` asks
+OURS = ("miniquant", "miniquant-models")  # built from this checkout
 
 
 def name_of(requirement: str) -> str:
@@ -25,10 +26,10 @@ def name_of(requirement: str) -> str:
 
 
 def own() -> list[str]:
-    """The requirements of the library and its extras; an extra that only names other extras is left out."""
+    """The requirements of the library and its extras, other than our own packages and extras."""
     project = PYPROJECT["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]
-    return [each for found in lists for each in found if name_of(each) != project["name"]]
+    return [each for found in lists for each in found if name_of(each) not in OURS]
 
 
 def pins() -> dict[str, str]:

@@ -59,3 +59,7 @@ class WriteError(MiniquantError, OSError):
 
 class PickleSecurityRisk(MiniquantError):
     """A PyTorch checkpoint is a pickle, and loading a pickle runs whatever code it holds: none is read or written."""
+
+
+class ModelMissing(MiniquantError):
+    """A trained model was asked for, and the package that has it, miniquant-models, is not installed."""

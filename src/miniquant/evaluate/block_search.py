@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..core.assets import asset
 from ..formats.gguf.codecs.kquant import spread_importance
 from ..formats.gguf.codecs.search import search_scale_and_min, steps
 from ..formats.safetensors.read import open_safetensors
@@ -96,10 +97,11 @@ def unseen_blocks(n: int = 2000) -> dict[str, np.ndarray]:
     """Blocks that no lab shows: of the trained model's matrices, and of three distributions; the same each time.
 
     ->   {name: (n, 32) float32}
+
+    Raises ``ModelMissing`` if the trained models are not installed.
     """
     rng = np.random.default_rng(2026)
-    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
-    with resources.as_file(asset) as path, open_safetensors(path) as file:
+    with resources.as_file(asset("minigpt.safetensors")) as path, open_safetensors(path) as file:
         names = sorted(name for name in file.tensors if name.endswith(("qkv.weight", "proj.weight", "fc2.weight")))
         model = np.concatenate([file.tensor(name).reshape(-1, SIZE) for name in names])
     families = {

@@ -12,13 +12,13 @@ import functools
 import io
 import json
 from collections.abc import Iterable
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, processors
 
+from ..core.assets import asset
 from . import corpus
 
 UNKNOWN, BEGIN, END = "<unk>", corpus.SENTENCEPIECE_BEGIN, corpus.SENTENCEPIECE_END  # tokens 0, 1 and 2
@@ -39,8 +39,8 @@ SHAPE: dict[str, Any] = {
 
 
 def folder() -> Path:
-    """The committed Hugging Face folder, ``assets/minillama``."""
-    return Path(str(resources.files("miniquant").joinpath("assets/minillama")))
+    """The committed Hugging Face folder, ``assets/minillama``. Raises ``ModelMissing`` if it is not installed."""
+    return Path(str(asset("minillama")))
 
 
 def load_minillama() -> Any:

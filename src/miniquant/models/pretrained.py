@@ -12,15 +12,18 @@ from typing import Any
 import torch
 from safetensors import safe_open
 
+from ..core.assets import asset
 from ..core.errors import MiniquantError
 from ..formats.gguf_lite.read import GGUFLite, open_gguf_lite
 from .minigpt import MiniGPT, MiniGPTConfig
 
 
 def load_pretrained() -> MiniGPT:
-    """The trained MiniGPT (``assets/minigpt.safetensors``; ``assets/MODEL_CARD.md`` says how it was made)."""
-    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
-    with resources.as_file(asset) as path, safe_open(path, framework="pt") as file:
+    """The trained MiniGPT (``assets/minigpt.safetensors``; ``assets/MODEL_CARD.md`` says how it was made).
+
+    Raises ``ModelMissing`` if the trained models are not installed.
+    """
+    with resources.as_file(asset("minigpt.safetensors")) as path, safe_open(path, framework="pt") as file:
         model = MiniGPT(MiniGPTConfig(**json.loads(file.metadata()["config"])))
         model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 not a dict
     return model.eval()
@@ -28,8 +31,7 @@ def load_pretrained() -> MiniGPT:
 
 def how_it_was_made() -> dict[str, object]:
     """The recipe, versions and text hash that training wrote into the weights' own file."""
-    asset = resources.files("miniquant").joinpath("assets/minigpt.safetensors")
-    with resources.as_file(asset) as path, safe_open(path, framework="pt") as file:
+    with resources.as_file(asset("minigpt.safetensors")) as path, safe_open(path, framework="pt") as file:
         made: dict[str, object] = json.loads(file.metadata()["made"])
     return made
 

@@ -1,0 +1,1 @@
+"""The trained models of the course miniquant. Data alone: ``miniquant.core.assets`` finds the files."""
