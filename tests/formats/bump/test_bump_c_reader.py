@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import struct
 import subprocess
 
 import numpy as np
 import pytest
 from bump_models import SMALL, TINY, parse_bump, write_llama
+from c_compiler import compiled
 from places import ROOT
 from test_bump_malformed import resigned, tiny_gpt2
 
@@ -18,20 +18,12 @@ from miniquant import FormatError
 from miniquant.formats.bump import BumpType, open_bump, write_bump
 
 SOURCE = ROOT / "readers" / "bump.c"
-FLAGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic"]
-SANITIZERS = ["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 
 
 @pytest.fixture(scope="session")
 def reader(tmp_path_factory):
     """The compiled program, with sanitizers where the compiler has them."""
-    program, cc = tmp_path_factory.mktemp("c") / "bump", shutil.which("cc")
-    assert cc, "these tests need a C compiler that is called cc"
-    for flags in (SANITIZERS, []):
-        done = subprocess.run([cc, *FLAGS, *flags, "-o", program, SOURCE], capture_output=True, text=True)
-        if done.returncode == 0 and subprocess.run([program], capture_output=True).returncode == 2:
-            return program
-    raise AssertionError(done.stderr)
+    return compiled(SOURCE, tmp_path_factory.mktemp("c") / "bump")
 
 
 def run(reader, path, sizes) -> subprocess.CompletedProcess:
