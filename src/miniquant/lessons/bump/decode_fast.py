@@ -2,13 +2,15 @@
 
 import struct
 import time
+from functools import partial
 
 import numpy as np
 
 from ...lab import Contest, Exercise, Mistake, body, edit, omit
+from ..shared.observed import anew
 
 ROUNDS = 9  # of which the fastest counts
-KEPT = {}  # for a mistake: arrays that outlive a call
+KEPT, RESULTS = {}, {}  # for two mistakes: arrays that outlive a call
 
 
 def decode_fast(raw):
@@ -19,7 +21,8 @@ def decode_fast(raw):
     ->   (n, 32) float32: d × q
 
     d is finite, and every product is exact in float32; 0.0 and -0.0 are
-    equal. raw is not changed. Each call returns a new array.
+    equal. raw is not changed. Each call computes its result anew and
+    returns a new array.
     """
     d = raw[:, :2].copy().view("<f2").astype(np.float32)  # (n, 1)
     out = raw[:, 2:].view(np.int8).astype(np.float32)  # (n, 32)
@@ -64,12 +67,16 @@ def times_a_copy(decode):
     floats = np.ones((100_000, 32), np.float32)
     target = np.zeros_like(floats)
 
+    def fresh():
+        raw[:, 2] += 1  # so that what was kept of an earlier call is of no use
+        return raw
+
     def seconds(work):
         begin = time.perf_counter()
         work()
         return time.perf_counter() - begin
 
-    pairs = [(seconds(lambda: decode(raw)), seconds(lambda: np.copyto(target, floats))) for _ in range(ROUNDS)]
+    pairs = [(seconds(partial(decode, fresh())), seconds(lambda: np.copyto(target, floats))) for _ in range(ROUNDS)]
     return min(mine for mine, _ in pairs) / min(copy for _, copy in pairs)
 
 
@@ -93,6 +100,7 @@ def _in_float64(raw):
 EXERCISE = Exercise(
     goal="Decode blocks of Q8_0 exactly, in as little time as you can.",
     reference=decode_fast, oracle=oracle, cases=cases, minutes=6, difficulty="core",
+    observe=anew,
     contest=Contest(
         what="time for 100,000 blocks", unit="times a copy of the floats", measure=times_a_copy, rivals=rivals, digits=2, steady=False),
     hints=(
@@ -128,6 +136,14 @@ EXERCISE = Exercise(
             """),
             cause="The array of an earlier call is used again, so this call changes what that one returned.",
             cure="Make a new array in each call.", see="the memory of an earlier result"),
+        Mistake("results kept", body("""
+                key = raw.tobytes()
+                if key not in RESULTS:
+                    RESULTS[key] = raw[:, :2].copy().view("<f2").astype(np.float32) * raw[:, 2:].view(np.int8)
+                return RESULTS[key].copy()
+            """),
+            cause="The result of each call is kept, and each call must compute its own.",
+            cure="Keep nothing from one call to the next.", see="a result that is found again after the call"),
         Mistake("one long row", edit("return out", "return out.ravel()"),
             cause="The result has one axis; (n, 32) is expected.",
             cure="Return one row for each block.", see="the shape (32,) where (1, 32) is expected"),

@@ -23,10 +23,11 @@ def model_shapes(names):
     A shape is a tuple of ints, (n,) for a vector or (rows, n) for a matrix:
     rows from 1 to 8, n from 1 to 300.
 
-    A hundred draws have each of these at least five times: a dict whose
-    names, two or more, are not in sorted order, also if ``names`` is
-    sorted; a vector; a matrix of two rows or more whose n is a multiple of
-    32; a matrix whose n is not. An empty dict is there at least once.
+    Of a hundred draws, at least five are dicts whose names, two or more,
+    are not in sorted order, also if ``names`` is sorted; at least five have
+    a vector; at least five a matrix of two rows or more whose n is a
+    multiple of 32; at least five a matrix whose n is not. At least one is
+    an empty dict.
     """
     n = st.sampled_from([32, 64, 96]) | st.integers(1, 300)
     shapes = st.tuples(n) | st.tuples(st.integers(1, 8), n)

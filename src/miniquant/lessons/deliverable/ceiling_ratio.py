@@ -13,7 +13,8 @@ def ceiling_ratio(bits, group_size):
     ->   a float, not rounded
 
     At best: every weight is quantized, and the file has nothing but the
-    values and their scales.
+    values and their scales. Count in bits: a group may end inside a byte,
+    and nothing is rounded up.
     """
     return 32 / (bits + 16 / group_size)
 

@@ -8,9 +8,10 @@ def aligned_offsets(sizes, alignment):
 
     sizes: list of integers from 0 to 2**40, the bytes of each tensor;
         alignment: any integer of 1 or more
-    ->   list of offsets, one for each tensor, the first 0, each a multiple
-         of alignment, each tensor as soon as possible after the one before
-         it; the tensor after one of 0 bytes has the same offset as that one
+    ->   list of offsets, one for each tensor, [] if there is none; the
+         first is 0, each is a multiple of alignment, each tensor as soon as
+         possible after the one before it; the tensor after one of 0 bytes
+         has the same offset as that one
     """
     offsets, at = [], 0
     for size in sizes:

@@ -18,11 +18,12 @@ def read_key_value(data, position):
 
     data: bytes; position: integer
     ->   (key, value, next): a str; a value of the Python type that the
-         table says; the position of the first byte after the value. An
-         array may be empty: its value is then an empty list.
+         table at the beginning of Part 2 says; the position of the first
+         byte after the value. An array may be empty: its value is then an
+         empty list.
 
     Numbers are little-endian. Raises ValueError for a type that is not in
-    the table, and for an array, even an empty one, whose elements are of a
+    that table, and for an array, even an empty one, whose elements are of a
     type other than 5 and 8.
     """
     key, position = read_string(data, position)

@@ -17,9 +17,9 @@ def choose_types(weights, budget):
     ->   dict, name -> "Q8_0" or "Q4_0"
 
     32 weights take 34 bytes as Q8_0, and 18 as Q4_0. As Q4_0 all of them
-    always fit. No bytes are wasted: of the matrices that you leave at Q4_0,
-    none could become Q8_0 within the budget while all others stay as they
-    are. Which matrices get Q8_0 is your choice.
+    always fit. No bytes are wasted: whichever single matrix of those that
+    you leave at Q4_0 became Q8_0 as well, all together would take more than
+    the budget. Which matrices get Q8_0 is your choice.
     """
     types = dict.fromkeys(weights, "Q4_0")
     left = budget - sum(count // 32 * 18 for count in weights.values())

@@ -16,8 +16,8 @@ def encode_q4_0(w):
         float16
     ->   n × 18 bytes: d = extreme / -8 as float16, then 16 bytes, byte j
          with level j in its low and level j + 16 in its high nibble; a
-         level is w × (1 / d) + 8.5 in float32 with the unrounded d, cut
-         off, at most 15; of two extremes of the same size the first counts;
+         level is w × (1 / d) + 8.5, where this d is not rounded to float16
+         and all is float32, cut off, at most 15; of two extremes of the same size the first counts;
          a block of 32 times 0.0 has d = 0 / -8 = -0.0, the bytes 00 80, and
          levels 8; d is little-endian
     """

@@ -15,9 +15,10 @@ def encode_q8_0(w):
 
     w: (n, 32) float32, finite, a block in each row; no d is too large for
         float16
-    ->   n × 34 bytes: d = absmax / 127 as float16, then 32 int8 values (w ×
-         (1 / d) in float32 with the unrounded d, rounded half away from
-         zero); a block of zeros has d 0 and values 0; d is little-endian
+    ->   n × 34 bytes: d = absmax / 127 as float16, then 32 int8 values: w ×
+         (1 / d), where this d is not rounded to float16 and all is float32,
+         rounded half away from zero; a block of zeros has d 0 and values 0;
+         d is little-endian
     """
     d = np.abs(w).max(axis=1, keepdims=True) / np.float32(127)  # (n, 1) float32
     factor = np.where(d == 0, np.float32(0), 1 / np.where(d == 0, np.float32(1), d))

@@ -34,10 +34,12 @@ def oracle(name, levels):
 
 
 def _what_it_does(function, case):
-    """The files that exist afterwards; none is a finding."""
+    """The files that exist afterwards; none is a finding, and so are weights of more or less than one number."""
     found = ran(function, case)
     if found and not found.files:
         raise Finding("the reader writes no file", str(found))
+    if found and (asked := sum(found.asked.values())) != 4:
+        raise Finding("the tensor must hold one F32 number, which has 4 bytes", f"the reader asked for {asked} bytes")
     return found and found.files
 
 
@@ -81,6 +83,9 @@ EXERCISE = Exercise(
         Mistake("dots without a slash", edit('b"../"', 'b".."'),
             cause="Without the slash the dots are a part of the file's own name.",
             cure="Write `../`, with the slash.", see="..profile.bin in the reader's folder"),
+        Mistake("four numbers", edit("(1,)), data=bytes(4)", "(4,)), data=bytes(16)"),
+            cause="The tensor holds four numbers, and one is asked for.",
+            cure="Give the tensor the dims `(1,)` and four bytes of data.", see="16 bytes asked for, and 4 expected"),
         Mistake("a folder after the climb", edit("* levels +", '* levels + b"home/" +'),
             cause="After the climb the name goes down into another folder again.",
             cure="Put the name right after the last `../`.", see="a folder home before profile.bin"),

@@ -35,9 +35,9 @@ def read_file(path):
     ->   name -> float32 array of the tensor's dims, in the order of the
          descriptors
 
-    An F32 or F16 tensor may have a dim of 0. It has no bytes, so it need
-    not go through check_bounds. In the files of the check, no quantized
-    tensor has a dim of 0.
+    An F32 or F16 tensor may have a dim of 0. It has no bytes: you may give
+    it to check_bounds or leave it out, both are right. In the files of the
+    check, no quantized tensor has a dim of 0.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import inspect
+import types
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -68,6 +71,48 @@ def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
         return result
 
     return observe
+
+
+def anew(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+    """The result; a finding if an equal array, another one, is kept after the call where the next call can find it.
+
+    >>> anew(lambda x: x + 1, (np.int8([1, 2]),))
+    array([2, 3], dtype=int8)
+    """
+    result = function(*case)
+    if isinstance(result, np.ndarray) and result.size and (name := _keeper(inspect.unwrap(function), result)):
+        raise Finding("the result is kept for later calls, and each call must compute its own", f"it is in {name}")
+    return result
+
+
+def _keeper(function: Any, result: np.ndarray) -> str:
+    """Where an equal array is kept: in a variable that the function names, in its defaults or attributes, or a cache."""
+    code, scope = getattr(function, "__code__", None), getattr(function, "__globals__", {})
+    names = _names(code) if code else []
+    held = [(f"`{name}`", scope[name]) for name in names if name in scope]
+    held += [("a default value", getattr(function, "__defaults__", None)), ("an attribute", vars(function))]
+    cells = getattr(function, "__closure__", None) or ()
+    held += [("a variable around the function", cell.cell_contents) for cell in cells]
+    return next((name for name, value in held if _holds(value, result, 4)), "")
+
+
+def _names(code: types.CodeType) -> list[str]:
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return [*code.co_names, *(name for part in inner for name in _names(part))]
+
+
+def _holds(value: Any, result: np.ndarray, depth: int) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.shape == result.shape and np.array_equal(value, result) and not np.shares_memory(value, result)
+    if isinstance(value, dict):
+        inside = list(value.values())
+    elif isinstance(value, list | tuple | set):
+        inside = list(value)
+    elif hasattr(value, "cache_info"):
+        inside = gc.get_referents(value)  # those of functools.lru_cache
+    else:
+        return False
+    return depth > 0 and any(_holds(part, result, depth - 1) for part in inside[:10_000])
 
 
 def quiet_values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:

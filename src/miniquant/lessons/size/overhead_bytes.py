@@ -14,7 +14,7 @@ def overhead_bytes(shapes, metadata):
         value, both strings
     ->   int
 
-    An empty dict of metadata adds 0 bytes to the rest. A letter that is not
+    An empty dict of metadata takes 0 bytes. A letter that is not
     ASCII takes more than one byte.
     """
     text = "\n".join(f"{key}={value}" for key, value in metadata.items())

@@ -12,8 +12,8 @@ def tensor_bytes(scheme, dims):
     """The bytes of a tensor in the data section, its scales included.
 
     scheme: "f32", "f16", "q8_per_channel" or "q4_per_group_64"; dims: tuple
-        of integers
-    ->   int
+        of ints
+    ->   int; one of numpy's integers will do
 
     f32 and f16 take any dims, also () for a scalar. The other two take
     (out, in); for q4_per_group_64, ``in`` is a multiple of 64. Every dim

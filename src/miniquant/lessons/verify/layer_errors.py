@@ -12,8 +12,8 @@ def layer_errors(expected, found, tokens):
     """The largest absolute error of every module's output, and of the
     logits.
 
-    expected, found: two models of one architecture; tokens: (batch, time)
-        int64
+    expected, found: two models of one architecture, which may run in
+        either order; tokens: (batch, time) int64
     -> dict, name -> float, in the order of computation; the logits come
        last, under the name "logits". Both models are then as they were.
     """

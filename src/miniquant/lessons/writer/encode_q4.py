@@ -14,10 +14,10 @@ def encode_q4(w):
 
     w: (out, in) float32, not empty, no scale too large for float16
     ->   bytes: out × in / 64 float16 scales, little-endian, all groups of
-         row 0 first: absmax of the group / 7, rounded to float16 first;
-         then out × in / 2 bytes, row after row: the values as ``pack_int4``
-         packs them, w / rounded scale, rounded half to even, clipped to
-         -7…7.
+         row 0 first: absmax of the group / 7 in float32, rounded to
+         float16 first; then out × in / 2 bytes, row after row: the values
+         as ``pack_int4`` packs them, w / rounded scale in float32, rounded
+         half to even, clipped to -7…7.
     A scale of 0 (the bytes 00 00), of a group of zeros or of numbers too
     small for float16, gives values 0.
 

@@ -41,9 +41,9 @@ def encode_tensor(w, dtype):
 def write_file(path, state, schemes, metadata):
     """Write a GGUF-lite file.
 
-    path: a pathlib.Path; state: name -> float32 array of any shape;
-        schemes: name -> scheme, for some names; metadata: dict, written as
-        it is given
+    path: a pathlib.Path; state: name -> float32 array of any shape, also
+        with a dim of 0 where the scheme is f32 or f16; schemes: name ->
+        scheme, for some names; metadata: dict, written as it is given
 
     The file holds header, metadata, all descriptors, all data; tensors in
     the order of state. A file that is at path already is replaced; you
