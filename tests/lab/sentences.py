@@ -138,8 +138,8 @@ def _of_sentence(sentence: str, facts: list[One]) -> Iterator[str]:
 
 PLACE = re.compile(
     r"[Oo]f the (bad inputs|good inputs|inputs) tried, "
-    r"(exactly those|on all those|all but those|only those|the wrong one is the only one)"
-    r" where (.+?)(?: (are wrong|show this)|\.$|$)( \((\d+) more such inputs? (?:are|is) right\))?"
+    r"(exactly those|on all those|all but those|all \d+ wrong ones are some|the wrong one is the only one)"
+    r" where (.+?)(?: (are wrong|show this)|(?= \(\d+ more )|\.$|$)( \((\d+) more such inputs? (?:are|is) right\))?"
 )
 
 
@@ -163,7 +163,8 @@ def _of_places(sentence: str, facts: list[One]) -> Iterator[str]:
         elif found[2] == "on all those":
             true = inside <= wrong
         else:
-            true = wrong < inside and (not found[6] or len(inside - wrong) == int(found[6]))
+            said = int(re.search(r"\d+", found[2])[0])
+            true = wrong < inside and said == len(wrong) and (not found[6] or len(inside - wrong) == int(found[6]))
         if not true:
             yield f"{sentence}: it is so for {sorted(inside)}, and {sorted(wrong)} are wrong"
 

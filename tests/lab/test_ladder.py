@@ -69,7 +69,7 @@ def right():
 def test_the_first_failure_shows_the_cause_and_no_hint_and_the_second_adds_hint_1():
     answer = wrong()
     first, second = repr(check(answer)), repr(check(answer))
-    assert "a mistake with the same results: start left out: It is not added." in first
+    assert "as far as tried, same results as the known mistake: start left out: It is not added." in first
     assert "First hint." not in first
     assert "`hint(toy_sum)` shows Hint 1" in first
     assert "hint 1: First hint." in second
@@ -87,14 +87,19 @@ def test_no_check_prints_the_cure_and_the_third_rung_does():
 
 def test_the_next_rung_that_a_check_announces_is_the_one_that_hint_shows():
     answer = wrong()
-    for words in ("hint 1 of 2", "hint 2 of 2", "a mistake with the same results", "the solution"):
+    for words in (
+        "hint 1 of 2",
+        "hint 2 of 2",
+        "as far as tried, same results as the known mistake",
+        "the solution",
+    ):
         session.state("toy_sum").failed = 0
         announced = check(answer).next
         assert words in hint(answer).title
         assert {
             "hint 1 of 2": "Hint 1",
             "hint 2 of 2": "Hint 2",
-            "a mistake with the same results": "what to do",
+            "as far as tried, same results as the known mistake": "what to do",
             "the solution": "where",
         }[words] in announced
 

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
@@ -70,7 +71,9 @@ def slopes_of_threes(weight, bias, hours, jars):
 def test_a_report_says_it_under_a_label_of_its_own():
     report = evaluate(find("gradients"), slopes_of_threes)
     assert report.certainty == SAME and "where the right one takes 2" in report.mistake, report
-    assert report.cause == "The two agree on every case."
+    assert re.fullmatch(
+        rf"The two agree on all {len(cases_of(find('gradients')))} cases and on \d+ further inputs\.", report.cause
+    )
 
 
 def test_a_function_unlike_every_variant_gets_no_near_solution():

@@ -43,7 +43,8 @@ def evaluate(
     """
     if wrong := _signature_problem(spec, function):
         cure = "Restore the line that begins with `def`."
-        return Report("failed", spec.name, what=wrong, mistake="other parameters", cause=wrong + ".", cure=cure)
+        title = "other parameters"
+        return Report("failed", spec.name, what=wrong, certainty=SEEN, mistake=title, cause=f"{wrong}.", cure=cure)
     calls = _calls(spec, function, outcomes)
     if all(is_stub(call.outcome.error, function) for call in calls):
         return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)
@@ -169,7 +170,7 @@ def _of_other_code(match: Match, facts: Facts) -> bool:
 def _with_place(facts: Facts, seen: list[Seen]) -> list[Seen]:
     """What results show, and the place in the code that is wrong, if it is known; it comes before vague words."""
     if text := place_of_repair(facts):
-        place: Seen | None = Seen("one place in your code", text, "Change this place.", rank=30)
+        place: Seen | None = Seen("right with a small change", text, "Look at this place.", rank=30)
     else:
         place = of_lines(facts)
     more = [found for found in (of_probes(facts), place) if found]
@@ -186,7 +187,8 @@ def _of_match(match: Match) -> dict[str, str]:
 
 def _of_seen(seen: list[Seen]) -> dict[str, str]:
     first, *rest = seen
-    return {"mistake": first.title, "cause": first.text, "cure": first.cure, "also": " ".join(s.text for s in rest)}
+    title = f"perhaps {first.title}" if first.only else first.title
+    return {"mistake": title, "cause": first.text, "cure": first.cure, "also": " ".join(s.text for s in rest)}
 
 
 def _signature_problem(spec: Exercise, function: Function) -> str:

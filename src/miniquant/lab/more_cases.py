@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,56 +11,99 @@ import numpy as np
 
 from .attempt import Outcome, attempt
 from .compare import equal
+from .limit import TooSlow
 from .spec import Case, Exercise, Function
 
 TRIES = 20  # inputs that are made in each way
 SEEDS = range(1, 5)  # of other random cases
 SECONDS = 0.5  # for one call
+SLOW = 2  # after so many calls that take longer, no more are made
 
 
 def part_ways(spec: Exercise, one: Function, other: Function) -> bool:
     """Whether two functions give different results on an input that is no case."""
-    return parts_from(spec, one)(other)
+    return agreed_from(spec, one)(other) is None
 
 
-def parts_from(spec: Exercise, one: Function) -> Callable[[Function], bool]:
-    """The same for several other functions: the results of the first are computed once."""
+def agreed_from(spec: Exercise, one: Function) -> Callable[[Function], int | None]:
+    """For other functions, on how many inputs that are no case they give what the first one gives; ``None`` if not on
+    all. The results of the first are computed once.
+    """
     known: dict[int, Outcome] = {}
 
-    def parts(other: Function) -> bool:
-        for place, case in enumerate(more_cases(spec)):
+    def agreed(other: Function) -> int | None:
+        n = 0
+        for place, (case, _) in enumerate(more_cases(spec)):
             if place not in known:
                 known[place] = attempt(spec, one, case, SECONDS)
             mine, theirs = known[place], attempt(spec, other, case, SECONDS)
-            if not mine.error and not theirs.error and not equal(mine.result, theirs.result, spec.tolerance):
-                return True
-        return False
+            if isinstance(mine.error, TooSlow) or isinstance(theirs.error, TooSlow):
+                continue
+            if bool(mine.error) != bool(theirs.error) or not equal(mine.result, theirs.result, spec.tolerance):
+                return None
+            n += not mine.error
+        return n
 
-    return parts
+    return agreed
 
 
 def further(spec: Exercise, function: Function) -> Iterator[tuple[Case, Outcome, Outcome]]:
-    """The inputs beyond the cases on which a function's result is wrong, with the right outcome and its own."""
-    for case in more_cases(spec):
-        right, mine = attempt(spec, spec.oracle, case, SECONDS), attempt(spec, function, case, SECONDS)
-        if not right.error and not mine.error and not equal(right.result, mine.result, spec.tolerance):
-            yield case, right, mine
+    """The inputs beyond the cases, each with the right outcome and a function's own, until calls take too long."""
+    slow = 0
+    for case, right in more_cases(spec):
+        mine = attempt(spec, function, case, SECONDS)
+        slow += isinstance(mine.error, TooSlow)
+        if slow == SLOW:
+            return
+        yield case, right, mine
 
 
 @functools.lru_cache(maxsize=256)
-def more_cases(spec: Exercise) -> tuple[Case, ...]:
+def more_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
     """Other random cases; cases with shuffled arrays, two arguments exchanged, or one argument of another case.
 
-    Only those are kept on which the solution and the oracle give the same result: others may not be allowed.
+    Each comes with its right outcome. Only those are kept on which the solution and the oracle give the same result,
+    and of which the lesson's own words (its fields, factors, quantities and so on) can be said: others may not be
+    allowed.
     """
     if not spec.keeps_to_memory:
         return ()
-    kept = []
+    kept, ranges = [], _ranges(spec)
     for case in _made(spec):
+        if any(type(part) is int and not low <= part <= high for part, (low, high) in zip(case, ranges)):
+            continue
         right, mine = attempt(spec, spec.oracle, case, SECONDS), attempt(spec, spec.reference, case, SECONDS)
-        if not right.error and not mine.error and equal(right.result, mine.result, spec.tolerance):
-            kept.append(case)
+        if right.error or mine.error or not equal(right.result, mine.result, spec.tolerance):
+            continue
+        if _is_known(spec, case, right):
+            kept.append((case, right))
     return tuple(kept)
+
+
+def _is_known(spec: Exercise, case: Case, right: Outcome) -> bool:
+    """Whether what the lesson says of its cases can be said of this input, too; its two factors give the result."""
+    try:
+        for said in (spec.fields, spec.quantities, spec.traits, spec.places):
+            if said:
+                said(*copy.deepcopy(case))
+        if spec.parts:
+            spec.parts(copy.deepcopy(right.result), *copy.deepcopy(case))
+        if spec.factors:
+            one, two = spec.factors(*copy.deepcopy(case)).values()
+            product = np.asarray(one, float) * np.asarray(two, float)
+            return bool(np.allclose(product.reshape(-1), np.asarray(right.result, float).reshape(-1), rtol=1e-5))
+    except Exception:
+        return False
+    return True
+
+
+def _ranges(spec: Exercise) -> list[tuple[int, int]]:
+    """For each argument the smallest and the largest integer that it is in a case: others may make no sense."""
+    found = []
+    for values in zip(*spec.all_cases()):
+        whole = [value for value in values if type(value) is int]
+        found.append((min(whole, default=0), max(whole, default=-1)))
+    return found
 
 
 def _made(spec: Exercise) -> Iterator[Case]:
@@ -92,7 +136,7 @@ def _made(spec: Exercise) -> Iterator[Case]:
 
 
 def _shuffled(value: Any, random: np.random.Generator) -> Any:
-    """The values of an array in another order; anything else as it is."""
-    if not isinstance(value, np.ndarray) or value.size < 2:
+    """The values of an array in another order; anything else, and an array of bytes, whose places matter, as it is."""
+    if not isinstance(value, np.ndarray) or value.size < 2 or value.dtype == np.uint8:
         return value
     return random.permutation(value.reshape(-1)).reshape(value.shape)

@@ -12,7 +12,9 @@ _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "fa
 _COLOURS = {"passed": "#2e8b57", "not attempted": "#808080", "failed": "#c8553d"}
 CASE, EXPECTED, GOT = "smallest case", "expected", "got"
 OF_ITS_KIND = "smallest case of this kind"  # of those of which the first sentence is true
-LIKELY, SEEN, SAME = "a mistake with the same results", "what your results show", "same results as"
+LIKELY = "as far as tried, same results as the known mistake"
+SAME = "as far as tried, same results as"
+SEEN = "what your results show"
 
 
 @dataclass(frozen=True)

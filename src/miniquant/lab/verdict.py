@@ -17,6 +17,7 @@ from ..core.errors import MiniquantError
 from .attempt import SECONDS, Outcome, cases_of, expected_of, is_own, outcomes_of
 from .compare import Difference, difference, short, told_apart
 from .limit import TooSlow
+from .more_cases import further
 from .spec import Case, Exercise, Finding, Function, Same
 
 
@@ -53,6 +54,20 @@ class Facts:
     def wrong(self) -> tuple[Call, ...]:
         """The calls whose outcome is not right."""
         return tuple(call for call in self.calls if call.problem)
+
+    @functools.cached_property
+    def further(self) -> tuple[Call, ...]:
+        """Calls with good inputs that are no cases: what is said of the cases must be true of these, too."""
+        n = len(self.calls)
+        return tuple(
+            Call(n + i, case, right, mine, problem(self.spec, case, mine, right))
+            for i, (case, right, mine) in enumerate(further(self.spec, self.function))
+        )
+
+    @functools.cached_property
+    def comparable(self) -> tuple[Call, ...]:
+        """All calls with two results to compare, those of the cases first."""
+        return tuple(call for call in (*self.calls, *self.further) if call.comparable)
 
     @functools.cached_property
     def tried(self) -> str:

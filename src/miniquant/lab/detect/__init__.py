@@ -15,7 +15,7 @@ from ..verdict import Call, Facts
 from .classes import nearly, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
-from .results import is_choice, of_results
+from .results import is_choice, is_side, of_results
 from .seen import LITTLE, Seen, one_of, some
 
 __all__ = ["Seen", "see"]
@@ -33,7 +33,12 @@ def see(facts: Facts) -> list[Seen]:
     of_wrong, of_raised, of_accepted = [], [], []
     if results:
         found = of_results(facts, results)
-        of_wrong = [_sentence(facts, seen, calls, results, good) for seen, calls in found]
+        proper = [call for call in results if not is_side(facts, call)]
+        side = [call for call in results if is_side(facts, call)]
+        of_wrong = [
+            _sentence(facts, seen, calls, side if is_side(facts, calls[0]) else proper, good) for seen, calls in found
+        ]
+        of_wrong += _changed_as_well(facts, results)
     if raised:
         sentence = _sentence(facts, *of_good_input(facts, slow or raised), slow or raised, good)
         of_raised = [replace(sentence, rank=LITTLE - 1)]
@@ -44,13 +49,28 @@ def see(facts: Facts) -> list[Seen]:
     return [*first, *of_accepted, *_of_both(facts, results, raised, good, first)]
 
 
+def _changed_as_well(facts: Facts, results: Sequence[Call]) -> list[Seen]:
+    """The argument that calls with a wrong result change, too."""
+    changed = [call for call in results if call.outcome.change and not is_side(facts, call)]
+    places = {call.outcome.change.index for call in changed if call.outcome.change}
+    if len(places) != 1:
+        return []
+    name, n = facts.names[places.pop()], len(changed)
+    of = len([call for call in results if not is_side(facts, call)])
+    calls = f"{of} calls with a wrong result"
+    which = f"{'all ' * (n == of)}{n} of the {calls}" if of > 1 else "the one call with a wrong result"
+    text = f"{which[0].upper()}{which[1:]} change{'s' * (n == 1)} the argument `{name}`, too."
+    return [Seen("argument changed", text, rank=LITTLE)]
+
+
 def _of_both(
     facts: Facts, results: Sequence[Call], raised: Sequence[Call], good: Sequence[Call], said: Sequence[Seen]
 ) -> list[Seen]:
     """Which good inputs are wrong in one way or the other, if no sentence says which of them show what it is about."""
     if not results or not raised or any("inputs tried" in seen.text for seen in said):
         return []
-    place = where(facts, [*results, *raised], good)
+    beyond = _beyond(facts, good)
+    place = where(facts, [*results, *raised, *(call for call in beyond if call.problem)], [*good, *beyond])
     if not place:
         return []
     text = f"Of the good inputs tried, {_those(place)} are wrong in one way or the other."
@@ -63,13 +83,19 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     ``calls`` show it, of the ``wrong`` ones, ``among`` all calls of their kind.
     """
     seen = replace(seen, covers=frozenset(call.number for call in calls))
-    place, for_these = where(facts, wrong, among), ""
+    beyond = [] if wrong[0].refusal else _beyond(facts, among)
+    wrong_beyond = [call for call in beyond if call.problem and call.comparable == wrong[0].comparable]
+    if wrong[0].comparable:
+        wrong_beyond = [call for call in wrong_beyond if is_side(facts, call) == is_side(facts, wrong[0])]
+    every_wrong = [*wrong, *wrong_beyond]
+    place, for_these = where(facts, every_wrong, [*among, *beyond]), ""
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
-        answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
-        if place := where(facts, wrong, alike):
-            for_these = f" for which {answers} is right"
+        missed = list(dict.fromkeys(call.expected.result for call in alike))
+        near = [call for call in beyond if call.expected.result in missed]
+        if place := where(facts, [*wrong, *(call for call in near if call in wrong_beyond)], [*alike, *near]):
+            for_these = f" for which {one_of(missed)} is right"
         elif all(isinstance(call.expected.result, bool) for call in among):
-            place = where(facts, wrong, among, pairs=True)
+            place = where(facts, every_wrong, [*among, *beyond], pairs=True)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -92,11 +118,21 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
         text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
     elif not place and whole:
-        text += nearly(facts, wrong, among, tried) or _in_a_list(facts, seen, wrong, among, tried)
+        text += nearly(facts, wrong, among, tried, wrong_beyond) or _in_a_list(
+            facts, seen, wrong, among, tried, wrong_beyond
+        )
     return _ended(seen, text)
 
 
-def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
+def _beyond(facts: Facts, among: Sequence[Call]) -> list[Call]:
+    """The calls beyond the cases, without those that raised what none of these calls did: such input is odd."""
+    kinds = {type(call.outcome.error) for call in among}
+    return [call for call in facts.further if not call.outcome.error or type(call.outcome.error) in kinds]
+
+
+def _in_a_list(
+    facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call]
+) -> str:
     """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list.
 
     Of numbers without a pattern, a list of few wrong inputs.
@@ -107,7 +143,7 @@ def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[
         return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
     if alike := _with_such_answers(wrong, among):
         answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
-        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right"):
+        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right", beyond):
             return said
     return listed(facts.names, wrong)
 

@@ -23,7 +23,7 @@ def of_map(facts: Facts) -> list[Seen]:
 
 def _of_all(facts: Facts) -> Seen | None:
     """One sentence on where each byte, or bit, of the wrong results comes from; it holds on all good inputs."""
-    pairs = [(call.expected.result, call.outcome.result) for call in facts.calls if call.comparable]
+    pairs = [(call.expected.result, call.outcome.result) for call in facts.comparable]
     if len(pairs) < FEWEST:
         return None
     if all(isinstance(e, bytes) and isinstance(g, bytes) and len(e) == len(g) == len(pairs[0][0]) for e, g in pairs):

@@ -15,7 +15,7 @@ from .seen import Seen
 def of_calls(facts: Facts, is_wrong: Callable[[str, Any], bool]) -> Seen | None:
     """The first exercise that the function calls and whose own function is wrong, as ``is_wrong`` says."""
     for name, function in _called(facts.function):
-        marked = hasattr(function, "student") or exercises()[name].lab == facts.spec.lab
+        marked = hasattr(function, "student") or exercises().lab_of(name) == facts.spec.lab
         if name != facts.spec.name and marked and is_wrong(name, function):
             text = f"The function calls `{name}`, and your `{name}` is not right yet."
             return Seen(f"`{name}` is not right yet", text, f"Fix `{name}` first.", plain=True)

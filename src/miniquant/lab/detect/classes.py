@@ -14,6 +14,7 @@ import numpy as np
 from ...core.arrays import is_torch
 from ..attempt import cases_of, expected_of
 from ..compare import numpy_of
+from ..more_cases import more_cases
 from ..spec import Case, Exercise
 from ..verdict import Call, Facts
 from .formulas import quantities_of
@@ -110,8 +111,11 @@ def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> 
     return ""
 
 
-def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str) -> str:
-    """``; of the inputs tried, only those where … are wrong``: a property of these calls and few others, or ""."""
+def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call] = ()) -> str:
+    """``; of the inputs tried, all wrong ones are some where …``: a property of these calls and few others, or "".
+
+    The wrong calls ``beyond`` the cases have it, too.
+    """
     chosen = {call.number for call in wrong}
     found = []
     of_lesson = _of_lesson(facts, among)
@@ -123,14 +127,15 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
                     properties.setdefault(name, set()).update([call.number] if holds else [])
     for name, true in properties.items():
         share = MOSTLY if name in of_lesson else NEARLY
-        if chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, share * len(true)):
+        far = all(_properties(facts.spec, call.number).get(name) for call in beyond)
+        if far and chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, share * len(true)):
             found.append((len(true), name))
     if not found:
         return ""
     n, name = min(found)
     more = n - len(chosen)
     others = f"{more} more such input{'s are' if more > 1 else ' is'} right"
-    return f"; {tried}, only those {name} are wrong ({others})"
+    return f"; {tried}, all {len(chosen)} wrong ones are some {name} ({others})"
 
 
 def _of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
@@ -145,7 +150,7 @@ def _of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
 @functools.lru_cache(maxsize=4096)
 def _traits(spec: Exercise, number: int) -> Mapping[str, bool]:
     """What the lesson says of a case, computed once: a report asks several times."""
-    return spec.traits(*copy.deepcopy(cases_of(spec)[number])) if spec.traits else {}
+    return spec.traits(*copy.deepcopy(_at(spec, number)[0])) if spec.traits else {}
 
 
 def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
@@ -165,7 +170,17 @@ def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
 @functools.lru_cache(maxsize=4096)
 def _properties(spec: Exercise, number: int) -> dict[str, bool]:
     """Properties of one case, by the words for them; computed once, as ``_traits``."""
-    return dict(_properties_of(spec, number, cases_of(spec)[number], expected_of(spec)[number].result))
+    case, right = _at(spec, number)
+    return dict(_properties_of(spec, number, case, right))
+
+
+def _at(spec: Exercise, number: int) -> tuple[Case, Any]:
+    """The arguments and the right result of a call: of a case, or of an input beyond the cases."""
+    cases = cases_of(spec)
+    if number < len(cases):
+        return cases[number], expected_of(spec)[number].result
+    case, right = more_cases(spec)[number - len(cases)]
+    return case, right.result
 
 
 def _properties_of(spec: Exercise, number: int, case: Case, right: Any) -> Iterator[tuple[str, bool]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..compare import difference, equal, short
 from ..verdict import Call, Facts, size_of
 from .fields import kind_of
 from .numbers import array_of, settled
+from .profile import profile
 from .seen import Seen, number
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -29,7 +31,8 @@ class Kind(str):
 def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
     if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
-        return _missing_and_extra(calls)
+        found = _missing_and_extra(calls)
+        return replace(found, text=found.text + profile(calls, facts.spec.tolerance) * (found.rank > 90))
     first = [difference(call.expected.result, call.outcome.result, facts.spec.tolerance) for call in calls]
     kinds = Counter(
         (found.got, found.expected, found.what.split(";")[0].split()[-2])
@@ -47,6 +50,7 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     known = [pair for pair in pairs if pair is not None]
     if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
         which = _finding_off(calls) or _parts_off(facts, calls) or _examples(calls)
+        which += profile(calls, facts.spec.tolerance)
         return Seen(
             "wrong results", f"{_type_right(calls, 'of the results ')}what is in them is not right{which}", rank=99
         )
@@ -58,7 +62,7 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all((e != g).all() for e, g in known):
         text = f"type and shape are right, and all values are off, by up to {far}{_traits(known)}"
         return Seen("wrong values", text, rank=98)
-    text = f"type and shape are right, and values are off by up to {far}; in the worst case {n} of {of} are wrong"
+    text = f"type and shape are right, and values are off by up to {far}; at most {n} of {of} in a result are wrong"
     return Seen("wrong values", text + _traits(known), rank=98)
 
 

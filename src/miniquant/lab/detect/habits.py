@@ -18,7 +18,7 @@ SHARE = 0.5  # of the wrong calls whose right results must be otherwise
 
 def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """A property of every result on good input that most right results of the wrong calls do not have."""
-    every = [call for call in facts.calls if call.comparable]
+    every = facts.comparable
     found = [array_of(call.outcome.result) for call in every if not isinstance(call.outcome.result, bytes)]
     right = [array_of(call.expected.result) for call in calls]
     if len(calls) < 3 or len(found) < len(every):

@@ -146,7 +146,9 @@ def _numbers(pairs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[str, float]]:
 TEXTS: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("has other capitals", str.lower),
     ("has other capitals", str.upper),
-    ("has no white space at its ends", str.strip),
+    ("has no white space at its end", str.rstrip),
+    ("has no white space at its beginning", str.lstrip),
+    ("has no white space at both its ends", str.strip),
     ("is reversed", lambda e: e[::-1]),
     ("is the repr of the right text", repr),
     ("is hexadecimal", lambda e: hex(int(e)) if e.isdigit() else e),
@@ -161,10 +163,10 @@ TEXTS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def _texts(pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, float]]:
-    for words, change in TEXTS:
-        if all(change(e) == g for e, g in pairs):
-            yield words, 8
-            return
+    found = [words for words, change in TEXTS if all(change(e) == g for e, g in pairs)]
+    if found:
+        yield from ((words, 8 + rank / 100) for rank, words in enumerate(dict.fromkeys(found)))
+        return
     inserted = {_more(e, g) for e, g in pairs}
     if len(inserted) == 1 and "" not in inserted:
         yield f"has {inserted.pop()!r} too much", 9

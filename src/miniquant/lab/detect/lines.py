@@ -17,6 +17,7 @@ from .seen import Seen
 
 SECONDS = 3.0  # for all calls together: they take milliseconds, on a busy machine tenths
 FEW = 0.4  # a line is telling if at most this share of the right calls runs it
+BEYOND = 20  # inputs that are no cases
 LONGEST = 60  # characters of a line that is shown
 
 
@@ -50,10 +51,12 @@ def of_lines(facts: Facts) -> Seen | None:
         or any(isinstance(call.outcome.error, TooSlow) for call in wrong)
     ):
         return None
-    ran = _lines_run(facts, good)
+    beyond = [call for call in facts.further if call.comparable][:BEYOND]
+    ran = _lines_run(facts, [*good, *beyond])
     if not ran:
         return None
     blocks = _blocks(facts, ran, {c.number for c in wrong}, {c.number for c in right})
+    blocks = [block for block in blocks if _is_so_beyond(block, ran, beyond)]
     what = "good inputs" if len(good) < len(facts.calls) else "cases"
     n, m = len(wrong), len(right)
     for found in (
@@ -69,6 +72,19 @@ def of_lines(facts: Facts) -> Seen | None:
             text = f"{names} {runs} {_count(some.wrong, n, f'wrong {what}')} and {_count(some.right, m, 'right ones')}"
             return Seen("a place in your code", text[0].upper() + text[1:] + ".", "Work this line by hand.", rank=30)
     return None
+
+
+def _is_so_beyond(block: Block, ran: dict[int, set[int]], beyond: Sequence[Call]) -> bool:
+    """Whether wrong calls run a line more often than right ones beyond the cases, too, if they do so in the cases."""
+    runs = ran[block.first]
+    shares = []
+    for side in (True, False):
+        those = [call for call in beyond if bool(call.problem) == side]
+        shares.append(sum(call.number in runs for call in those) / len(those) if those else None)
+    wrong, right = shares
+    if wrong is None or right is None:
+        return True
+    return (wrong > right) if block.wrong else (wrong < right)
 
 
 def _count(n: int, of: int, what: str) -> str:

@@ -22,20 +22,19 @@ def of_mapping(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
     if not all(isinstance(call.expected.result, np.ndarray | bytes | list | dict) for call in calls):
         return
     streams: dict[str, list[tuple[Any, Any]]] = {}
-    for call in facts.calls:
-        if call.comparable:
-            e, g = call.expected.result, call.outcome.result
-            if isinstance(e, dict):
-                e, g = _numbers(e, g)
-            if not isinstance(e, bytes):
-                streams.setdefault("", []).append((e, g))
-            if found := integers_of(facts, call):
-                streams.setdefault(found[0], []).append(found[1:])
-            elif facts.spec.factors:
-                return
-            pe, pg = parts_of(facts, call, e), parts_of(facts, call, g)
-            for name in pe:
-                streams.setdefault(name, []).append((pe[name], pg.get(name)))
+    for call in facts.comparable:
+        e, g = call.expected.result, call.outcome.result
+        if isinstance(e, dict):
+            e, g = _numbers(e, g)
+        if not isinstance(e, bytes):
+            streams.setdefault("", []).append((e, g))
+        if found := integers_of(facts, call):
+            streams.setdefault(found[0], []).append(found[1:])
+        elif facts.spec.factors:
+            return
+        pe, pg = parts_of(facts, call, e), parts_of(facts, call, g)
+        for name in pe:
+            streams.setdefault(name, []).append((pe[name], pg.get(name)))
     for name, pairs in streams.items():
         if seen := _mapping(f"in {name}, " if name else "", pairs):
             wrong = [n for n, others in streams.items() if n and n != name and not all(_equal(*x) for x in others)]

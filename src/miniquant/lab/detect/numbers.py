@@ -24,6 +24,8 @@ def array_of(value: Any) -> np.ndarray | None:
         value = list(value.values())
     if isinstance(value, bool | str | bytes | bytearray) or value is None:
         return None
+    if isinstance(value, list | tuple) and any(getattr(part, "ndim", 0) for part in value):
+        return None  # several arrays are no array: each is looked at by itself
     try:
         array = np.asarray(value)
     except Exception:
@@ -248,21 +250,22 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 text = f"the result is cut off after {digits} decimal{'s' * (digits > 1)}"
                 yield Seen("cut off", text, "Return it as it is.", 21, needs=needs)
     for dtype in ("float16", "float32"):
-        if (e.astype(dtype).astype(float) == g).all():
+        if (e.astype(dtype).astype(float) == g).all() and (g != np.rint(g)).any():
             yield Seen(
                 f"rounded to {dtype}",
                 f"every value is the right one rounded to {dtype}",
                 f"Convert to {dtype} only where it is asked for.",
                 22,
             )
-        if (g.astype(dtype).astype(float) == e).all():
+        far = 1e-5 if dtype == "float16" else 1e-9  # whole numbers are right once they are rounded to anything
+        if (g.astype(dtype).astype(float) == e).all() and _is_far(e, g, far) and (e != np.rint(e)).any():
             yield Seen(
                 f"not rounded to {dtype}",
                 f"every value is right once it is rounded to {dtype}",
                 f"Round with `.astype(np.{dtype})` before you go on.",
                 22,
             )
-    if e.any() and (np.rint(g) == e).all() and not (np.rint(g) == g).all():
+    if e.any() and (np.rint(g) == e).all() and np.abs(g - e).max() > 0.05:
         yield Seen("not rounded", "every value is right once it is rounded to a whole number", "Round it.", 21)
     inside = (g > e.min()) & (g < e.max())
     if e.size > 2 and e.min() < e.max() and (e == g.clip(e.min(), e.max())).all() and not inside.all():
@@ -279,6 +282,11 @@ def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
             "Look at the ends of the range.",
             24,
         )
+
+
+def _is_far(e: np.ndarray, g: np.ndarray, relative: float) -> bool:
+    """Whether some value is off by more than this share of itself."""
+    return bool((np.abs(g - e) > relative * np.abs(e)).any())
 
 
 def _made_by(made: np.ndarray, e: np.ndarray, g: np.ndarray) -> bool:

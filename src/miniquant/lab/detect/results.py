@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,11 @@ import numpy as np
 from ..attempt import Outcome
 from ..compare import equal, short
 from ..guard import guarded
-from ..more_cases import further
 from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
+from .chance import ELSEWHERE, FEWEST, constant_where_wrong, is_fact, most_telling
 from .differences import of_differences
 from .digits import of_digits
 from .distance import how_far_off
@@ -42,68 +41,73 @@ from .trials import LAZY, again, ignored, overflow
 
 CHANGED, SHARED = "argument changed", "shared memory"  # titles
 SURE = 12  # below this rank, one pair is enough
-FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
-ELSEWHERE = 12  # so many inputs beyond the cases are looked at
-MOST, OFTEN = 0.8, 0.75  # so many wrong results of the cases must show it, and there such a part of that share
 MANY = 500
 _KEPT: dict[int, tuple[Outcome, set[Seen]]] = {}  # an outcome belongs to one case; it is held, so its id stays its own
 
 
 def of_results(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call]]]:
-    """What the results of these calls show, and which of them: at most two sentences."""
+    """What the results of these calls show, and which of them: at most two sentences.
+
+    A second one, on the results that do not show the first, says only what is there.
+    """
+    calls, side = [c for c in calls if not is_side(facts, c)], [c for c in calls if is_side(facts, c)]
+    if not calls:
+        return _of_side(facts, side)
+    return [*_of_wrong(facts, calls), *_of_side(facts, side)]
+
+
+def _of_side(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call]]]:
+    """What else is wrong with calls whose results are right; the commonest first."""
+    found: dict[Seen, list[Call]] = {}
+    for call in calls:
+        found.setdefault(_side_effect(facts, call), []).append(call)
+    return sorted(found.items(), key=lambda pair: -len(pair[1]))[:2]
+
+
+def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call]]]:
+    """The same for calls whose results are wrong."""
+    beyond = [call for call in facts.further if call.comparable and call.problem and not is_side(facts, call)]
+    both = [*calls, *beyond[:ELSEWHERE]]
     for whole in (_no_answer, _unchanged, _constant, overflow, again, _confused):
         if plain := _safely(partial(_one, whole, facts, calls)):
             return [(plain[0], list(calls))]
     everywhere = {
         *_safely(lambda: of_mapping(facts, calls)),
         *_safely(lambda: of_map(facts)),
-        *_safely(lambda: of_differences(facts, calls)),
+        *_safely(lambda: of_differences(facts, both)),
         *_safely(lambda: [ignored(facts)]),
-        *_safely(lambda: [key_by_key(facts, calls, of_pair)]),
+        *_safely(lambda: [key_by_key(facts, both, of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),
-        *_safely(lambda: [_same_where_wrong(facts, calls)]),
+        *_safely(lambda: [_same_where_wrong(both)]),
     }
-    sets = [found if _only_side(found) else found | everywhere for found in (_of_call(facts, call) for call in calls)]
-    others: list[set[Seen]] = []
-    while True:
-        seen, places = most_common(sets, share=0.5, least=min(len(sets), 3))  # two of many may look alike by chance
-        if not seen:
-            return [(how_far_off(facts, calls), list(calls))]
-        if not seen.title.startswith(FORMULAS) or seen in everywhere:
-            break
-        others = others or _elsewhere(facts)
-        by_chance = len(places) < MOST * len(sets) or _constant_where_wrong(calls)
-        elsewhere = sum(seen in found for found in others) / len(others) if others else 1.0
-        if not by_chance and elsewhere >= OFTEN:
-            break
-        sets = [found - {seen} for found in sets]
+    sets = [_of_call(facts, call) | everywhere for call in calls]
+    seen, places = most_telling(facts, calls, sets, everywhere, partial(_look_at, facts))
+    if not seen:
+        return [(how_far_off(facts, calls), list(calls))]
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
-        second, _ = most_common([sets[place] for place in rest])
+        second, _ = most_common([{one for one in sets[place] if is_fact(one)} for place in rest])
         if second and (len(rest) > 1 or second.rank < SURE):
             found.append((second, [calls[place] for place in rest]))
     return found
 
 
-def _same_where_wrong(facts: Facts, calls: Sequence[Call]) -> Seen | None:
+def is_side(facts: Facts, call: Call) -> bool:
+    """Whether the result of a call is right, and something else is wrong with the call."""
+    outcome = call.outcome
+    beside = outcome.change or outcome.view or outcome.kept
+    return bool(beside) and equal(call.expected.result, outcome.result, facts.spec.tolerance)
+
+
+def _same_where_wrong(calls: Sequence[Call]) -> Seen | None:
     """One and the same number in all wrong results."""
+    if not constant_where_wrong(calls):
+        return None
     value = short(calls[0].outcome.result)
-    found = Seen(f"always {value}", f"the result is {value} in every wrong case", "", 13)
-    return found if _constant_where_wrong(calls) else None
-
-
-def _constant_where_wrong(calls: Sequence[Call]) -> bool:
-    results = [call.outcome.result for call in calls]
-    numbers = all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in results)
-    return numbers and len(results) > 1 and all(x == results[0] for x in results)
-
-
-def _elsewhere(facts: Facts) -> list[set[Seen]]:
-    """What the results show on inputs beyond the cases: by chance, a formula may fit the cases alone."""
-    more = islice(further(facts.spec, facts.function), ELSEWHERE)
-    numbers = count(len(facts.calls))
-    return [_of_call(facts, Call(n, case, right, mine, None)) for n, (case, right, mine) in zip(numbers, more)]
+    if len({repr(call.expected.result) for call in calls}) < FEWEST:
+        return None
+    return Seen(f"{value} in every wrong case", f"the result is {value} in every wrong case", "", 13)
 
 
 def is_choice(calls: Sequence[Call]) -> bool:
@@ -161,14 +165,7 @@ def _of_call(facts: Facts, call: Call) -> set[Seen]:
 
 def _look_at(facts: Facts, call: Call) -> set[Seen]:
     expected, got = call.expected.result, call.outcome.result
-    if (call.outcome.change or call.outcome.view or call.outcome.kept) and equal(expected, got, facts.spec.tolerance):
-        return {_side_effect(facts, call)}
     return set(_safely(lambda: of_pair(facts, call, expected, got)))
-
-
-def _only_side(found: set[Seen]) -> bool:
-    """Whether the result of a call is right, and something else is wrong with the call."""
-    return len(found) == 1 and all(seen.title in (CHANGED, SHARED) for seen in found)
 
 
 def _one(detector: Callable[..., Seen | None], *arguments: Any) -> list[Seen | None]:
@@ -257,7 +254,7 @@ def _python(value: Any) -> Any:
 
 def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     for index, name in enumerate(facts.names[: len(calls[0].case)]):
-        every = [(c.case[index], c.outcome.result) for c in facts.calls if c.comparable]  # the right ones, too
+        every = [(c.case[index], c.outcome.result) for c in facts.comparable]  # the right ones, too
         if all(type(a) is type(b) and equal(a, b) for a, b in every):
             text = f"the result is the argument `{name}`, unchanged, {facts.tried}"
             return Seen("argument returned", text, "Return what you computed.", plain=True)
@@ -266,7 +263,7 @@ def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 
 def _constant(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """One result for every input, although different ones are expected."""
-    every = [call for call in facts.calls if call.comparable]
+    every = facts.comparable
     if len(every) < 3 or not all(equal(every[0].outcome.result, call.outcome.result) for call in every):
         return None
     if all(equal(every[0].expected.result, call.expected.result) for call in every):

@@ -17,7 +17,8 @@ class Seen:
     The ``text`` has no capital at its beginning and no full stop. ``rank``: of several, the smallest is said.
     ``plain``: so simple that it comes before a mistake of the catalogue. ``weak``: one pair alone proves nothing.
     ``needs``: so many pairs are needed as proof. ``whole``: it is said only if it holds for all pairs. ``covers``: the
-    numbers of the calls that the sentence is about, if these are not all. ``after``: a sentence that follows.
+    numbers of the calls that the sentence is about, if these are not all. ``after``: a sentence that follows. ``only``:
+    most wrong results show it, and not all of them.
     """
 
     title: str
@@ -30,6 +31,7 @@ class Seen:
     whole: bool = field(default=False, compare=False)
     covers: frozenset[int] = field(default=frozenset(), compare=False)
     after: str = field(default="", compare=False)
+    only: bool = field(default=False, compare=False)
 
 
 def in_common(sets: Sequence[Iterable[Seen]]) -> Seen | None:

@@ -45,7 +45,8 @@ def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
 def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """Right once the arguments have a wider type: so the arithmetic was too narrow."""
     narrow: dict[str, str] = {}
-    for call in calls:
+    beyond = [call for call in facts.further if call.comparable and call.problem]
+    for call in [*calls, *beyond[:TRIES]]:
         case = list(call.case)
         found = False
         for index, value in enumerate(case):
@@ -75,13 +76,13 @@ def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None
     ((name, dtype),) = narrow.items()
     if dtype.startswith("float"):
-        text = f"a step is computed in {dtype}, the type of `{name}`: with a wider type the result is right"
+        text = f"with a wider type of `{name}` than {dtype} the result is right: perhaps a step is computed in {dtype}"
         return Seen(f"too narrow: {dtype}", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
     if any(isinstance(x, np.ndarray) and x.dtype.kind == "f" for call in calls for x in call.case):
-        text = f"with a wider type of `{name}` the result is right: a step is computed in too few bits"
+        text = f"with a wider type of `{name}` the result is right: perhaps a step is computed in too few bits"
         return Seen("too few bits", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
     low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
-    text = f"a step overflows {dtype}, the type of `{name}` ({low} to {high}): with a wider type the result is right"
+    text = f"with a wider type of `{name}` than {dtype} ({low} to {high}) the result is right: perhaps a step overflows"
     return Seen(f"overflow in {dtype}", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..detect.results import is_choice
 from ..diagnose import evidence
 from ..limit import TooSlow
-from ..more_cases import parts_from
+from ..more_cases import agreed_from
 from ..verdict import Call, Facts, problem, size_of
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, cost, variants
@@ -63,8 +63,9 @@ def near(facts: Facts) -> Near | None:
         return None
     bad = [call for call in facts.calls if call.refusal]
     whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
-    parts = parts_from(facts.spec, facts.function)
-    alike = [variant for variant in whole or alike if not parts(variant.function)]
+    agreed = agreed_from(facts.spec, facts.function)
+    counts = {variant: agreed(variant.function) for variant in whole or alike}
+    alike = [variant for variant, n in counts.items() if n is not None]
     if not alike:
         return None
     found = [_least(facts, variant, facts.calls if whole else good) for variant in alike]
@@ -75,7 +76,9 @@ def near(facts: Facts) -> Near | None:
     kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
     text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
     covers = frozenset(call.number for call in (facts.calls if whole else good))
-    return Near(text, "on every case" if whole else "on all good input", covers)
+    cases = f"all {len(facts.calls)} cases" if whole else f"all {len(good)} cases with good input"
+    more = min(n for n in counts.values() if n is not None)
+    return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call]) -> Variant:

@@ -18,9 +18,9 @@ Step = Callable[[Any], Any]
 TEXTS: tuple[tuple[str, Step], ...] = (
     ("turns {} into small letters", str.lower),
     ("turns {} into capital letters", str.upper),
-    ("strips white space from the ends of {}", str.strip),
     ("strips white space from the end of {}", str.rstrip),
     ("strips white space from the beginning of {}", str.lstrip),
+    ("strips white space from both ends of {}", str.strip),
     ("leaves out the spaces of {}", lambda s: s.replace(" ", "")),
     ("leaves out the first letter of {}", lambda s: s[1:]),
     ("leaves out the last letter of {}", lambda s: s[:-1]),

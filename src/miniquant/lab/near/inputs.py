@@ -75,6 +75,8 @@ KEYED: tuple[Change, ...] = (
 )
 TEXT: tuple[Change, ...] = (
     ("with {} in small letters", str.lower),
+    ("with {} without white space at its end", str.rstrip),
+    ("with {} without white space at its beginning", str.lstrip),
     ("with {} without white space at both ends", str.strip),
 )
 

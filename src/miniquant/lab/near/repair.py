@@ -1,4 +1,5 @@
-"""Where a student's function is wrong: the place at which a small change makes it right on every case, or two places.
+"""A place in a student's function at which a small change makes it right on every case, or two places: that is said
+as what it is. Whether the fault is there, nobody knows.
 
 The change is not said, only its place, in the student's own words. Functions that write files are left alone.
 """
@@ -17,6 +18,7 @@ import numpy as np
 from ..attempt import attempt
 from ..compare import equal
 from ..limit import TooSlow
+from ..more_cases import further, more_cases
 from ..spec import Exercise, Function
 from ..verdict import Call, Facts, problem, size_of
 from .arrays import ARRAY_STEPS
@@ -96,7 +98,8 @@ def place_of_repair(facts: Facts) -> str:
     )
     every = _every(tree, facts)
     say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function))
-    n = len(facts.calls)
+    n, more = len(facts.calls), len(more_cases(facts.spec))
+    right = f"your function is right on all {n} cases{f' and on {more} further inputs' if more else ''}"
     found: list[tuple[float, Change]] = []
     for change in _together(every):
         if (found and change.rank > found[0][0]) or budget.spent:
@@ -106,8 +109,8 @@ def place_of_repair(facts: Facts) -> str:
     for _, change in found:
         if where := say(change):
             several = len(change.edits) > 1 and " and " in where
-            same = "A change of order" if change.phrase == ORDER else "The same small change"
-            return f"{same if several else 'One small change'} {where} makes your function right on all {n} cases."
+            same = "a change of order" if change.phrase == ORDER else "the same small change"
+            return f"With {same if several else 'one small change'} {where}, {right}."
     if found:
         return ""
     pair = _pair(tree, function, every, calls, budget)
@@ -115,7 +118,7 @@ def place_of_repair(facts: Facts) -> str:
         return ""
     one, two = map(say, sorted(pair, key=lambda change: say.line(change.edits[0][0].node)))
     where = f"{one} and {two}" if one != two else f"both {one}"
-    return f"Two small changes, {where}, make your function right on all {n} cases." if one and two else ""
+    return f"With two small changes, {where}, {right}." if one and two else ""
 
 
 def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
@@ -186,7 +189,11 @@ def _made(tree: ast.FunctionDef, function: types.FunctionType, *made: Change) ->
 
 
 def _all_right(budget: _Budget, changed: Function, calls: Sequence[Call]) -> bool:
-    return all(budget.result(changed, call) for call in calls)
+    """On all cases; if so, on the inputs beyond them as well."""
+    spec = budget.spec
+    return all(budget.result(changed, call) for call in calls) and all(
+        problem(spec, case, mine, right) is None for case, right, mine in further(spec, changed)
+    )
 
 
 def _pair(

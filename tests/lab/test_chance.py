@@ -1,0 +1,113 @@
+"""A report says nothing that is so by chance: few wrong values prove nothing, half of them are not all, and a place of
+repair is said as what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+from test_detect import made
+
+from miniquant.lab import evaluate
+from miniquant.lab.detect.chance import differing
+
+
+def twice(n):
+    """Twice a number. -> int"""
+    return 2 * n
+
+
+NUMBERS = made(twice, [(n,) for n in (3, 4, 7, 9, 12, 15, 20, 26, 31, 44)])
+
+
+def report(spec, function):
+    return evaluate(spec, function, search=False)
+
+
+def test_a_sign_that_is_wrong_once_is_not_called_an_opposite_sign():
+    said = repr(report(NUMBERS, lambda n: -14 if n == 7 else 2 * n))
+    assert "opposite sign" not in said
+    assert "on 1 of 10 cases" in said
+    assert "opposite sign, on all 10 cases" in repr(report(NUMBERS, lambda n: -2 * n))
+
+
+def test_what_more_than_half_of_the_wrong_results_show_is_titled_perhaps_with_its_count():
+    found = report(NUMBERS, lambda n: -2 * n if n < 21 else 1000 + n * n)
+    assert found.mistake.startswith("perhaps ")
+    assert "on at least 7 of the 10 wrong cases" in found.cause
+
+
+def test_what_half_of_the_wrong_results_show_is_not_said():
+    said = repr(report(NUMBERS, lambda n: -2 * n if n < 13 else 1000 + n * n))
+    assert "opposite sign" not in said
+
+
+def pieces(values):
+    """The values, each halved. values: (n,) float64 -> (n,) float64"""
+    return values / 2
+
+
+ARRAYS = made(pieces, [(np.array(v, float),) for v in ([1, 2], [5, 3, 8, 1], [7, 7, 2], [9, 4, 6, 2, 1])])
+
+
+def test_two_values_that_are_exchanged_once_are_no_other_order():
+    def wrong(values):
+        return (values / 2)[::-1].copy() if len(values) == 2 else values / 2
+
+    said = repr(report(ARRAYS, wrong))
+    assert not any(words in said for words in ("reversed", "sorted", "another order", "exchanged"))
+
+
+def test_a_changed_argument_is_not_counted_among_the_wrong_results():
+    def wrong(values):
+        if len(values) == 3:
+            values *= 0.5
+            return values.copy()
+        return values / 2 + values * values if len(values) > 3 else values / 2
+
+    found = report(ARRAYS, wrong)
+    assert "the call changes its argument `values`, on 1 of 4 cases" in f"{found.cause} {found.also}"
+    assert "on 2 of 4 cases" in f"{found.cause} {found.also}"
+
+
+def test_an_argument_that_is_changed_beside_a_wrong_result_is_said():
+    def wrong(values):
+        values += 1
+        return values * values
+
+    assert "All 4 of the 4 calls with a wrong result change the argument `values`, too." in repr(report(ARRAYS, wrong))
+
+
+def test_whole_numbers_that_are_almost_right_are_not_called_right_once_rounded():
+    assert "rounded" not in repr(report(ARRAYS, lambda values: np.rint(values / 2 + 1e-9) + 1e-7))
+
+
+def text(name):
+    """The name, as it is. -> str"""
+    return name + ""
+
+
+TEXTS = made(text, [(t,) for t in ("ab ", "cd", "ef  ", "gh\t", "ij", "kl ")])
+
+
+def test_white_space_at_one_end_is_not_called_both_ends():
+    found = repr(evaluate(TEXTS, lambda name: name.rstrip()))
+    assert "a solution that strips white space from the end of `name`, or that" in found
+
+
+def test_a_place_of_repair_is_said_as_what_was_tried():
+    def wrong(n):
+        total = n + n
+        if n > 12:
+            total = total + 7
+        return total
+
+    found = evaluate(NUMBERS, wrong)
+    assert "With one small change at `total + 7`, your function is right on all 10 cases" in repr(found)
+    assert "fault" not in repr(found)
+
+
+def test_the_different_wrong_values_of_results_are_counted_once_each():
+    assert differing(np.array([0, 1, 1, 2]), np.array([0, 3, 3, 2])) == {"1 3"}
+    assert len(differing(b"abcdef", b"abXYef")) == 2
+    assert len(differing({"a": 1, "b": 2}, {"a": 1, "b": 3})) == 1
+    assert differing([1, (2, 3)], [1, (2, 3)]) == set()
+    assert differing(1.0, 2.0) == {"1.0 2.0"}
