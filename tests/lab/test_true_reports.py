@@ -267,9 +267,10 @@ def test_only_the_calls_with_a_wrong_result_are_merged_into_a_sentence_on_its_pa
         return name, 100.0 * size / (sum(parts.values()) or size)
 
     text = repr(evaluate(find("largest_part"), largest_part, search=False))
-    assert "Only item 1 is wrong" in text
-    assert "on at least 11 of the 13 wrong cases" in text
-    assert "the call changes its argument `parts`, on at least 2 of the 13 wrong cases" in text
+    assert "In item 1, the result is 100 times the bytes of the largest part, divided by the sum of the other" in text
+    assert "parts, on 11 of 13 cases" in text
+    assert "The result is right, and the call changes its argument `parts`, on 2 of 13 cases" in text
+    assert "All 11 calls with a wrong result change the argument `parts`, too." in text
 
 
 def test_values_within_the_tolerance_are_right_in_every_sentence():

@@ -153,7 +153,7 @@ def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
     known = {"perhaps": _of_match(match)["mistake"]} if match else {}
     search = search and bool(seen) and seen[0].rank > TELLING and not plain
     if search and (same := near(facts)):
-        text = {"mistake": same.text, "cause": f"The two agree {same.cases}.", "also": seen[0].text}
+        text = {"mistake": same.text, "cause": f"The two agree {same.cases}.", "also": _also(seen[0])}
         return {"certainty": SAME, **text, **known}, same.covers
     if not seen:
         return {}, frozenset()
@@ -188,7 +188,12 @@ def _of_match(match: Match) -> dict[str, str]:
 def _of_seen(seen: list[Seen]) -> dict[str, str]:
     first, *rest = seen
     title = f"perhaps {first.title}" if first.only else first.title
-    return {"mistake": title, "cause": first.text, "cure": first.cure, "also": " ".join(s.text for s in rest)}
+    return {"mistake": title, "cause": first.text, "cure": first.cure, "also": " ".join(_also(s) for s in rest)}
+
+
+def _also(seen: Seen) -> str:
+    """A sentence that follows the first one; what not all wrong results show is said so."""
+    return f"Perhaps: {seen.text[0].lower()}{seen.text[1:]}" if seen.only else seen.text
 
 
 def _signature_problem(spec: Exercise, function: Function) -> str:

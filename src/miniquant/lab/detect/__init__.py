@@ -58,7 +58,7 @@ def _changed_as_well(facts: Facts, results: Sequence[Call]) -> list[Seen]:
     name, n = facts.names[places.pop()], len(changed)
     of = len([call for call in results if not is_side(facts, call)])
     calls = f"{of} calls with a wrong result"
-    which = f"{'all ' * (n == of)}{n} of the {calls}" if of > 1 else "the one call with a wrong result"
+    which = f"all {calls}" if n == of > 1 else f"{n} of the {calls}" if of > 1 else "the one call with a wrong result"
     text = f"{which[0].upper()}{which[1:]} change{'s' * (n == 1)} the argument `{name}`, too."
     return [Seen("argument changed", text, rank=LITTLE)]
 

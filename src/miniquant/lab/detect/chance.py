@@ -16,7 +16,7 @@ import numpy as np
 from ...core.arrays import is_torch
 from ..compare import numpy_of
 from ..verdict import Call, Facts
-from .seen import Seen, most_common
+from .seen import VAGUE, Seen, most_common
 
 FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
 ELSEWHERE = 12  # so many wrong results beyond the cases are looked at
@@ -26,10 +26,10 @@ DIFFERENT, CALLS = 3, 5  # wrong values that differ from each other, or calls: f
 LISTED = 60  # values of one result that are compared
 PLAIN = 7  # below this rank, a sentence says of what type, dtype or shape a result is: one call is enough
 FACTS = re.compile(  # sentences that say where a result is wrong, or what is missing, and not how it came about
-    r"only (the|item|line|lines|') |keys are |exactly the keys |there (is|are) |the last |the values? (is|are) right"
-    r"|the result is (empty|text|not|a |right, and then )|the right .{1,20} come |in line |line |the field"
-    r"|the first field|every wrong value is item|the dtype |the answer is |in .{1,30}, the answer is "
-    r"|between the fields"
+    r"only (the (value of|values of '|field|(first|last) (item|key|value))|item|lines?|'[^']*' is)|keys are "
+    r"|exactly the keys |there (is|are) |the last |the values? (is|are) right|in line |line |the field|the first field"
+    r"|the result is (empty|text|not|a |right, and then )|the right .{1,20} come |every wrong value is item|the dtype "
+    r"|the answer is |in .{1,30}, the answer is |between the fields"
 )
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 NO_CHANCE = re.compile(r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16)")
@@ -58,6 +58,9 @@ def most_telling(
             if is_fact(seen):
                 return seen, places
             n, of = len(there), len(beyond)
+            if seen.rank >= VAGUE and (n < of or len(places) < len(sets)):
+                sets = [found - {seen} for found in sets]
+                continue  # it says little, and not of all
             more = f"Of {of} further wrong results, {n or 'none'} show{'s' * (n == 1)} it." if n < of else ""
             return replace(seen, after=more, only=n < of or len(places) < len(sets)), places
         sets = [found - {seen} for found in sets]
@@ -70,10 +73,10 @@ def is_fact(seen: Seen) -> bool:
 
 def enough(seen: Seen, calls: Sequence[Call]) -> bool:
     """Whether so many different wrong values show a sentence that this is no chance."""
-    if is_fact(seen) or len(calls) >= CALLS:
+    if is_fact(seen) or len(calls) >= CALLS or NO_CHANCE.fullmatch(seen.title):
         return True
     pairs = {pair for call in calls for pair in differing(call.expected.result, call.outcome.result)}
-    return len(pairs) >= (1 if NO_CHANCE.fullmatch(seen.title) else DIFFERENT)
+    return len(calls) > 1 and len(pairs) >= DIFFERENT
 
 
 def _by_chance(seen: Seen, share: float, there: int, beyond: int, constant: bool) -> bool:
@@ -111,6 +114,7 @@ def _differing(e: Any, g: Any) -> Iterator[str]:
             short = min(len(e), len(g))
             head = next((i for i in range(short) if e[i] != g[i]), short)
             tail = next((i for i in range(short - head) if e[-1 - i] != g[-1 - i]), short - head)
+            yield f"{e!r} {g!r}"[:400]
             yield from (f"{head} {i}" for i in range(max(len(e), len(g)) - head - tail))
     elif isinstance(e, list | tuple) and isinstance(g, list | tuple):
         if len(e) == len(g):

@@ -120,7 +120,7 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     found = []
     of_lesson = _of_lesson(facts, among)
     properties = dict(of_lesson)
-    if all(isinstance(call.expected.result, bool | np.bool_) for call in among):
+    if len(beyond) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
         for call in among:
             for name, holds in _properties(facts.spec, call.number).items():
                 if name.startswith(SAID) and "2**" not in name:

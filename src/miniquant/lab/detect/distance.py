@@ -18,6 +18,7 @@ from .seen import Seen, number
 
 Pair = tuple[np.ndarray, np.ndarray]
 SHARES = (0.01, 0.05, 0.1)  # of the right number
+NARROW = 4  # the largest quotient by the right number is at most so many times the smallest
 FEWEST = 3  # numbers of which a property is said
 PARTS = 6  # of a result that are named
 EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
@@ -144,10 +145,26 @@ def _traits(pairs: Sequence[Pair]) -> str:
     e, g = (np.concatenate([pair[side][pair[0] != pair[1]].reshape(-1) for pair in pairs]) for side in (0, 1))
     if e.size < FEWEST:
         return ""
-    found = [words for words, holds in _TESTS if holds(e, g)]
+    found, times = [words for words, holds in _TESTS if holds(e, g)], _times(e, g)
     if not found and (share := next((s for s in SHARES if (np.abs(g - e) <= s * np.abs(e)).all()), 0)):
         found = [f"each is off by at most {number(100 * share)} % of the right one"]
-    return f"; {found[0]}" if found else ""
+    elif times:
+        found = [*found[:1], times]
+    return "".join(f"; {words}" for words in (found if found[-1:] == [times] else found[:1]))
+
+
+def _times(e: np.ndarray, g: np.ndarray) -> str:
+    """``each is 0.5 to 0.9 times the right one``, if these quotients are not far apart and have one sign."""
+    if not e.all():
+        return ""
+    ratio = g / e
+    low, high = float(ratio.min()), float(ratio.max())
+    near = low * high > 0 and max(abs(low), abs(high)) <= NARROW * min(abs(low), abs(high))
+    return f"each wrong one is {_rounded(low)} to {_rounded(high)} times the right one" if near else ""
+
+
+def _rounded(x: float) -> str:
+    return f"about {x:.2g}"
 
 
 def _exponents(e: np.ndarray, g: np.ndarray) -> bool:

@@ -33,9 +33,10 @@ from .numbers import of_numbers
 from .parts import of_sequences, of_types
 from .patterns import of_patterns
 from .places import of_places
+from .profile import profile
 from .reading import of_reading
 from .regions import of_regions
-from .seen import Seen, most_common
+from .seen import VAGUE, Seen, most_common
 from .texts import of_texts
 from .trials import LAZY, again, ignored, overflow
 
@@ -84,6 +85,8 @@ def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call
     seen, places = most_telling(facts, calls, sets, everywhere, partial(_look_at, facts))
     if not seen:
         return [(how_far_off(facts, calls), list(calls))]
+    if seen.rank >= VAGUE and len(places) == len(calls):
+        seen = replace(seen, text=seen.text + profile(calls, facts.spec.tolerance))
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
