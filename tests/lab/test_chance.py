@@ -136,3 +136,10 @@ def test_of_bytes_without_a_pattern_the_length_and_the_first_wrong_byte_are_said
         "the length is right in all of them; the first byte that is wrong is byte 4, counted from 0, in all"
         in found.cause
     )
+
+
+def test_a_length_that_is_the_same_in_all_cases_is_not_called_the_factor():
+    spec = made(lambda data: float(data[0]), [(bytes([n, 7]),) for n in (3, 5, 8, 13, 21)])
+    found = repr(report(spec, lambda data: data[0] / 2))
+    assert "len(data)" not in found
+    assert "2 times too small" in found

@@ -37,6 +37,7 @@ from .profile import profile
 from .reading import of_reading
 from .regions import of_regions
 from .seen import VAGUE, Seen, most_common
+from .sizes import sizes_of
 from .texts import of_texts
 from .trials import LAZY, again, ignored, overflow
 
@@ -85,7 +86,7 @@ def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call
     seen, places = most_telling(facts, calls, sets, everywhere, partial(_look_at, facts))
     if not seen:
         return [(how_far_off(facts, calls), list(calls))]
-    if seen.rank >= VAGUE and len(places) == len(calls):
+    if seen.rank >= VAGUE and len(places) == len(calls) and not is_fact(seen):
         seen = replace(seen, text=seen.text + profile(calls, facts.spec.tolerance))
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
@@ -383,18 +384,3 @@ def _of_parts(facts: Facts, call: Call, expected: Any, got: Any, depth: int) -> 
         where = "in every part that is wrong, " if "every part" not in common.text else ""
         weak = common.weak and len(wrong) == 1
         yield replace(common, text=f"{where}{common.text}", rank=common.rank + 1, weak=weak)
-
-
-def sizes_of(facts: Facts, call: Call) -> dict[str, int]:
-    """Lengths that an argument has, by the words for them."""
-    sizes: dict[str, int] = {}
-    for name, value in zip(facts.names, call.case):
-        if isinstance(value, np.ndarray):
-            sizes[f"the number of values in `{name}`"] = int(value.size)
-            for axis, length in enumerate(value.shape if value.ndim > 1 else ()):
-                sizes[f"`{name}.shape[{axis}]`"] = int(length)
-        elif isinstance(value, list | tuple | dict | str | bytes):
-            sizes[f"`len({name})`"] = len(value)
-        elif isinstance(value, int) and not isinstance(value, bool) and 1 < value < 10**6:
-            sizes[f"`{name}`"] = value
-    return sizes
