@@ -10,7 +10,8 @@ def expected_keys(about, quantized, include):
     about: ModelMetadata with architecture, model_name, num_params,
         hidden_size, num_layers, vocab_size; no size is known where the
         architecture is unknown
-    quantized: whether any tensor is quantized; include: whether metadata is written
+    quantized: whether any tensor is quantized; include: whether metadata is
+        written
     ->   an int (not a bool), by the three rules above
     A field that is None is unknown; 0 and an empty text are known.
     """

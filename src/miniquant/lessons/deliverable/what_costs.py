@@ -24,8 +24,8 @@ def what_costs(shapes, schemes, overhead):
     shapes: dict, name -> dims; schemes: dict, name -> scheme, "f32" for a
         name that it lacks; overhead: bytes
     ->   dict with three keys, always all of them:
-         "more than 4 bits": what the values take beyond half a byte each; the
-         scales are not counted here; not rounded, so it may end in .5
+         "more than 4 bits": what the values take beyond half a byte each;
+         the scales are not counted here; not rounded, so it may end in .5
          "scales": the bytes of all scales
          "header, metadata, descriptors": overhead
     """

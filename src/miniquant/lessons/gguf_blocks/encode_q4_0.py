@@ -17,9 +17,9 @@ def encode_q4_0(w):
     ->   n × 18 bytes: d = extreme / -8 as float16, then 16 bytes, byte j
          with level j in its low and level j + 16 in its high nibble; a
          level is w × (1 / d) + 8.5, where this d is not rounded to float16
-         and all is float32, cut off, at most 15; of two extremes of the same size the first counts;
-         a block of 32 times 0.0 has d = 0 / -8 = -0.0, the bytes 00 80, and
-         levels 8; d is little-endian
+         and all is float32, cut off, at most 15; of two extremes of the
+         same size the first counts; a block of 32 times 0.0 has d = 0 / -8
+         = -0.0, the bytes 00 80, and levels 8; d is little-endian
     """
     at = np.abs(w).argmax(axis=1, keepdims=True)  # the first one of the largest
     d = np.take_along_axis(w, at, axis=1) / np.float32(-8)  # (n, 1) float32, of either sign

@@ -87,6 +87,7 @@ def anew(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
 
 def _keeper(function: Any, result: np.ndarray) -> str:
     """Where an equal array is kept: in a variable that the function names, in its defaults or attributes, or a cache."""
+    function = function if hasattr(function, "__code__") else getattr(function, "function", function)  # of a mistake
     code, scope = getattr(function, "__code__", None), getattr(function, "__globals__", {})
     names = _names(code) if code else []
     held = [(f"`{name}`", scope[name]) for name in names if name in scope]

@@ -13,8 +13,8 @@ def encode_q8(w):
 
     w: (out, in) float32, not empty, no scale too large for float16
     ->   bytes: out float16 scales, little-endian, one a row: absmax / 127
-         in float32, rounded to float16 first; then out × in int8 values, row
-         after row: w / rounded scale in float32, rounded half to even,
+         in float32, rounded to float16 first; then out × in int8 values,
+         row after row: w / rounded scale in float32, rounded half to even,
          clipped to -127…127.
     A scale of 0 (the bytes 00 00), of a row of zeros or of numbers too
     small for float16, gives values 0.
