@@ -152,3 +152,9 @@ def test_a_sign_that_is_always_another_one_is_told(old, new, words):
         return (text.replace(old, new) if old == "\n" else "\n".join(x.replace(old, new, 1) for x in lines)).encode()
 
     assert words in said("metadata_bytes", function)
+
+
+def test_numbers_that_are_right_within_the_tolerance_in_another_dtype_are_no_fault_of_the_search():
+    """``attend`` of float64: no number differs by more than is allowed, and the dtype does."""
+    function = find("attend").reference
+    assert said("attend", lambda *case: function(*case).astype(np.float64))

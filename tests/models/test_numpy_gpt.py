@@ -74,28 +74,27 @@ def coarse(x):
     return np.rint(2 * x) / 2
 
 
-@pytest.mark.parametrize("group", [1, 8, 32])
-def test_a_token_meets_only_full_groups_as_the_cache_gives_them_back(group, gpt, tokens):
+@pytest.mark.parametrize("groups", [(1, 1), (8, 8), (32, 1), (1, 32)])
+def test_a_token_meets_only_full_groups_as_the_cache_gives_them_back(groups, gpt, tokens):
     """The same token by token, where each one looks at what has become full by then."""
     kept = Plain(gpt.n_layers)
 
     def attend(layer, q, k, v):
         kept(layer, q, k, v)
-        full = len(kept.keys[layer]) // group * group
         keys, values = (
-            np.array([coarse(x) if i < full else x for i, x in enumerate(part[layer])])
-            for part in (kept.keys, kept.values)
+            np.array([coarse(x) if i < len(part[layer]) // group * group else x for i, x in enumerate(part[layer])])
+            for part, group in zip((kept.keys, kept.values), groups, strict=True)
         )
         parts = softmax((keys * q).sum(axis=2).T / math.sqrt(q.shape[1]))  # (heads, tokens)
         return np.einsum("ht,thd->hd", parts, values)
 
     steps = [gpt.step(token, position, attend) for position, token in enumerate(tokens[:40])]
-    assert np.abs(np.array(steps) - gpt.logits(tokens[:40], coarse, coarse, group)).max() < 2e-4
+    assert np.abs(np.array(steps) - gpt.logits(tokens[:40], coarse, coarse, *groups)).max() < 2e-4
 
 
 def test_a_larger_group_leaves_more_as_it_is(gpt, tokens):
     exact = gpt.logits(tokens)
-    moved = [kl(exact, gpt.logits(tokens, coarse, coarse, group)) for group in (1, 8, 32, 81)]
+    moved = [kl(exact, gpt.logits(tokens, coarse, coarse, group, group)) for group in (1, 8, 32, 81)]
     assert moved == sorted(moved, reverse=True)
     assert moved[-1] < 1e-9
 

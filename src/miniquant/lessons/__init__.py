@@ -30,4 +30,5 @@ COURSE = (
     "hostile_files",
     "importance_matrix",
     "float4",
+    "kv_cache",
 )

@@ -39,31 +39,35 @@ class NumpyGPT:
         self.dims = width // n_heads
 
     def logits(
-        self, tokens: Sequence[int] | Array, keep_k: Keep = as_it_is, keep_v: Keep = as_it_is, group: int = 1
+        self,
+        tokens: Sequence[int] | Array,
+        keep_k: Keep = as_it_is,
+        keep_v: Keep = as_it_is,
+        group_k: int = 1,
+        group_v: int = 1,
     ) -> Array:
         """The logits after each token of a window, if a cache gives back other keys and values.
 
         tokens: (n,), n <= context; keep_k, keep_v: what the cache gives back for the keys or values of one layer,
-        (heads, tokens, dims) float32 -> the same shape. The cache is filled ``group`` tokens at a time: a token meets
-        the keys and values of the groups that are full by then as the cache gives them back, and later ones as they
-        are.   ->   (n, vocab) float32
+        (heads, tokens, dims) float32 -> the same shape. The cache takes keys ``group_k`` tokens at a time, and values
+        ``group_v``: a token meets those of the groups that are full by then as the cache gives them back, and later
+        ones as they are.   ->   (n, vocab) float32
         """
         tokens = np.asarray(tokens)
         if len(tokens) > self.context:
             raise ValueError(f"{len(tokens)} tokens do not fit the context of {self.context}; pass fewer")
-        ends = np.arange(1, len(tokens) + 1)
-        full = np.arange(len(tokens)) < (ends // group * group)[:, None]  # (n, n): from the cache?
-        later = np.arange(len(tokens)) >= ends[:, None]  # (n, n): not to be seen
+        n = len(tokens)
+        later = np.arange(n) > np.arange(n)[:, None]  # not to be seen: (n, n), a row for the token that looks
+        from_k, from_v = _in_full_groups(n, group_k), _in_full_groups(n, group_v)  # (n, n): from the cache?
 
         def attend(layer: int, q: Array, k: Array, v: Array) -> Array:
-            kept_k, kept_v = keep_k(k), keep_v(v)
-            scores = q @ kept_k.swapaxes(1, 2)  # (heads, n, n)
-            if group > 1:
-                scores = np.where(full, scores, q @ k.swapaxes(1, 2))
+            scores = q @ keep_k(k).swapaxes(1, 2)  # (heads, n, n)
+            if group_k > 1:
+                scores = np.where(from_k, scores, q @ k.swapaxes(1, 2))
             parts = softmax(np.where(later, -np.inf, scores * np.float32(1 / math.sqrt(self.dims))))
-            out: Array = parts @ kept_v
-            if group > 1:
-                out = np.where(full, parts, 0) @ kept_v + np.where(full, 0, parts) @ v
+            out: Array = np.where(from_v, parts, 0) @ keep_v(v)
+            if group_v > 1:
+                out += np.where(from_v, 0, parts) @ v
             return out
 
         return self._run(tokens, np.arange(len(tokens)), attend)
@@ -102,6 +106,11 @@ class NumpyGPT:
         size = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + np.float32(self.epsilon))
         out: Array = centred / size * self.state[f"{name}.weight"] + self.state[f"{name}.bias"]
         return out
+
+
+def _in_full_groups(n: int, group: int) -> Array:
+    """(n, n) bool: for the token of each row, which tokens belong to a group that is full when it looks?"""
+    return np.arange(n) < (np.arange(1, n + 1) // group * group)[:, None]
 
 
 def plant_key_outliers(
