@@ -188,6 +188,7 @@ class Board:
     cases: int = CASES
     entries: dict[str, list[Entry]] = field(default_factory=dict)
     claims: dict[str, tuple[Claim, tuple[Strategy, ...], Sequence[Any]]] = field(default_factory=dict)
+    drawn: dict[tuple[Strategy, ...], tuple[tuple[Any, ...], ...]] = field(default_factory=dict, repr=False)
 
     def attack(
         self,
@@ -216,22 +217,27 @@ class Board:
         return {number: self._hunt(flawed, number) for number in numbers or sorted(self.claims)}
 
     def _attempt(self, number: str, pipeline: Any) -> Attempt:
+        """The cases that these strategies draw; if one falsifies the claim, hypothesis looks for the smallest."""
         claim, strategies, every = self.claims[number]
         if every:
             return _without_first(attack_each(claim, [(pipeline, case) for case in every]))
+        found = attack_each(claim, [(pipeline, *case) for case in self._cases(strategies)])
+        if found.survived:
+            return found
         return _without_first(attack(claim, st.just(pipeline), *strategies, cases=self.cases))
 
-    def _hunt(self, flawed: Any, number: str) -> Attempt:
-        """The cases that the claim's own attack drew; if one falsifies it, a new attack finds the smallest.
+    def _cases(self, strategies: tuple[Strategy, ...]) -> tuple[tuple[Any, ...], ...]:
+        """What these strategies draw in an attack: the same each time, so that they are drawn once."""
+        if strategies not in self.drawn:
+            whole = attack(lambda *_: True, st.none(), *strategies, cases=self.cases)
+            self.drawn[strategies] = tuple(case[1:] for case in whole.drawn)
+        return self.drawn[strategies]
 
-        Of listed cases, the first ``cases``.
-        """
+    def _hunt(self, flawed: Any, number: str) -> Attempt:
+        """As any attack; of listed cases, the first ``cases``."""
         claim, _, every = self.claims[number]
-        own = self.entries[number][-1].ours
         if every:
             return _without_first(attack_each(claim, [(flawed, case) for case in every[: self.cases]]))
-        if own.drawn and attack_each(claim, [(flawed, *case[1:]) for case in own.drawn]).survived:
-            return Attempt(own.cases)
         return self._attempt(number, flawed)
 
     def verdicts(self) -> dict[str, list[Verdict]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import json
+import math
 import os
 import struct
 import tempfile
@@ -39,6 +42,7 @@ whole_rows = st.tuples(st.integers(1, 16), st.integers(1, 16).map(lambda blocks:
 words = st.sampled_from(SPECIAL) | st.integers(0, 2**32 - 1)  # the bits of a float32, of any float32
 
 
+@functools.cache  # one strategy, so that what it draws is known to be the same
 @st.composite
 def abouts(draw: st.DrawFn) -> ModelMetadata:
     """Every combination of known and unknown fields; sizes only where the architecture is known."""
@@ -55,9 +59,19 @@ def weights(shapes: Mapping[str, tuple[int, ...]], about: ModelMetadata | None =
     >>> weights({"a": (2, 32)}).tensors["a"].dtype
     dtype('float32')
     """
-    random = {name: np.random.default_rng(sum(name.encode())) for name in shapes}
-    tensors = {name: random[name].normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    tensors = {name: _numbers(name, math.prod(shape)).reshape(shape) for name, shape in shapes.items()}
     return ModelWeights(tensors, about or ModelMetadata())
+
+
+def _numbers(name: str, count: int) -> np.ndarray:
+    """The first ``count`` random numbers of a name, as a copy: (count,) float32."""
+    return _random(sum(name.encode()), max(4096, 1 << count.bit_length()))[:count].astype(np.float32)
+
+
+@functools.lru_cache(64)
+def _random(seed: int, count: int) -> np.ndarray:
+    """Random numbers as they come from a generator that begins with ``seed``: (count,) float64."""
+    return np.random.default_rng(seed).normal(size=count)
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
@@ -195,6 +209,12 @@ class Found(NamedTuple):
 
 def official(data: bytes) -> tuple[dict[str, tuple[str, Any]], list[Found]]:
     """A file as the official ``gguf`` package reads it: key -> (type, value), and the tensors in order."""
+    return copy.deepcopy(_official(data))
+
+
+@functools.lru_cache(2048)
+def _official(data: bytes) -> tuple[dict[str, tuple[str, Any]], list[Found]]:
+    """The same, kept: most of the planted bugs leave most files as they were."""
     import gguf
 
     with folder() as place, np.errstate(invalid="ignore"):  # a flawed file may hold any scale
@@ -235,6 +255,12 @@ def entries(data: bytes) -> tuple[dict[str, str], list[str]]:
 
     Their data are not looked at, so that a file with wrong data has entries, too.
     """
+    return copy.deepcopy(_entries(data))
+
+
+@functools.lru_cache(2048)
+def _entries(data: bytes) -> tuple[dict[str, str], list[str]]:
+    """The same, kept."""
     import gguf
 
     class Header(gguf.GGUFReader):
