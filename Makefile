@@ -1,7 +1,8 @@
 # make book · make test · make live · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
-SITE := _build/html/index.html
+# what setup, book, test, lab and others run stands in src/miniquant/course.py; without make: python -m miniquant.course test
+COURSE := $(PYTHON) miniquant/course.py
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport MPLBACKEND  # figures appear in pages only if the notebook chooses its own backend
 # where Python is told to keep no compiled modules, each of the many kernels and workers compiles them anew
@@ -29,61 +30,19 @@ help:
 	@echo "make clean       remove .venv, .venv-lowest and everything that was built"
 
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
-	@echo "== setting up .venv (a few minutes the first time)"
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "miniquant needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	@$(BIN)/python -m pip install --progress-bar on -r requirements.txt -c constraints.txt > .venv/install.log 2>&1 & \
-	  pid=$$!; while kill -0 $$pid 2>/dev/null; do printf '.'; sleep 3; done; echo; wait $$pid || { tail -n 20 .venv/install.log; exit 1; }
-	@$(BIN)/jupyter labextension disable --level=sys_prefix @jupyter/nbgrader > .venv/lab.log 2>&1 || true
-	@rm -f .venv/etc/jupyter/jupyter_server_config.d/nbgrader.json
-	@touch $@
+	@$(COURSE) setup
 
-book: .venv/.installed
-	@echo "== running every lab and building the site"
-	$(BIN)/jupyter-book build . --toc book/_toc.yml -n --all
-	@echo "== open $(CURDIR)/$(SITE)"
+book test live quick notebooks book-strict:
+	@$(COURSE) $@
 
-book-strict: .venv/.installed
-	@echo "== building the site from the stored outputs, every warning an error"
-	LABS=stored $(BIN)/jupyter-book build . --toc book/_toc.yml -W --keep-going -n --all
-	$(BIN)/python tools/check_site.py _build/html
-
-# a site that stands already is made live as it is; npm and pip bring the parts, or the folder in PYODIDE_DIST
-live: .venv/.installed
-	@test -f $(SITE) || $(MAKE) book
-	$(BIN)/python tools/live.py _build/html
-	@echo "== look at it: $(BIN)/python -m http.server -d _build/html 8000, then open the address that it prints"
-
-# mypy has one core; it runs beside the labs, and its lines come after theirs
-test: .venv/.installed
-	@echo "== style"
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	@echo "== the student labs are what the solved ones give"
-	$(BIN)/python tools/notebooks.py --check
-	$(BIN)/python tools/course.py --check
-	@echo "== types, and every lab, solved and unsolved, outputs compared"
-	@$(BIN)/mypy > .venv/mypy.log 2>&1 & types=$$!; \
-	  OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.longest_first -p tools.prepared_kernels --ignore-glob='*/workspace' --nbval --nbval-current-env --nbval-sanitize-with tests/nbval.cfg notebooks solutions; labs=$$?; \
-	  wait $$types; types=$$?; cat .venv/mypy.log; exit $$((labs ? labs : types))
-	@echo "== the library: units, properties, referees, doctests"
-	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p tools.longest_first -p no:nbval --doctest-modules src tests
-
-quick: .venv/.installed
-	MPLBACKEND=agg OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
+lab:
+	@$(COURSE) lab $(LAB)
 
 lowest: .venv/.installed
 	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	$(BIN)/python tools/lowest.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install -q -r .venv-lowest/requirements.txt -e ".[labs]"
 	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
-
-lab: .venv/.installed
-	$(BIN)/jupyter lab --notebook-dir=notebooks $(if $(LAB),$(wildcard notebooks/$(LAB)-*.ipynb)) $(if $(filter 0,$(shell id -u)),--allow-root)
-
-notebooks: .venv/.installed
-	$(BIN)/python tools/notebooks.py
-	$(BIN)/python tools/course.py
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
@@ -121,5 +80,4 @@ gguf-to-bump: need-gguf .venv/.installed
 	@$(BIN)/miniquant to-bump "$(GGUF)" -o "$(GGUF_OUT)/weights.bump" || { rmdir "$(GGUF_OUT)" 2> /dev/null; exit 1; }
 
 clean:
-	rm -rf .venv .venv-lowest _build .mutants .pytest_cache .hypothesis .mypy_cache .ruff_cache notebooks/workspace solutions/workspace
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@$(COURSE) clean

@@ -22,7 +22,9 @@ SHOWN = (  # what pages import, include or read: when one of these changes, ever
     "benchmarks/*.json",
     "experiments/**/*.json",
 )
-UNDOCUMENTED = re.compile(r"\.(_|lab\.|lessons\b|plots_)")  # of miniquant's modules: what no program imports
+UNDOCUMENTED = re.compile(  # of miniquant's modules: what no program imports
+    r"\.(_|lab\.|lessons\b|plots_)|^miniquant\.course$"
+)
 SHAPES = re.compile(r"[a-z_]+(, [a-z_]+)*: ")  # "w, w_hat: (out, in)"
 
 

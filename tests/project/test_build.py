@@ -87,17 +87,6 @@ def test_the_quick_tests_exist_and_import_no_slow_referee():
     assert not {"tests/evaluate", "tests/models/huggingface", "tests/lab/test_nbgrader.py"} & set(lines)
 
 
-def test_the_commands_without_make_are_those_of_the_makefile():
-    readme, makefile = ((ROOT / name).read_text("utf-8") for name in ("README.md", "Makefile"))
-    recipe = makefile.partition("\ntest:")[2].partition("\n\n")[0]
-    commands = [command.strip() for command in re.findall(r"\$\(BIN\)/([^;>\n]*)", recipe)]  # up to what the shell does
-    assert len(commands) >= 7
-    for command in commands:
-        assert f".venv/bin/{command}" in readme
-    for name, value in set(re.findall(r"\b([A-Z_]+)=(\S+)", recipe)):
-        assert f"{name}={value}" in readme
-
-
 def test_no_test_changes_where_modules_are_found():
     for path in (ROOT / "tests").rglob("*.py"):
         if path.name != "test_build.py":

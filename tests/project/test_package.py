@@ -84,9 +84,9 @@ class Environment:
     def install(self, wheel: Path) -> None:
         quiet(sys.executable, "-m", "pip", "--python", self.python, "install", "-q", "--no-deps", "--no-index", wheel)
 
-    def run(self, *command: object, **variables: str) -> subprocess.CompletedProcess:
+    def run(self, *command: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        kept = {"capture_output": True, "text": True, "encoding": "utf-8", "cwd": self.bin.parent}
+        kept = {"capture_output": True, "text": True, "encoding": "utf-8", "cwd": cwd or self.bin.parent}
         return subprocess.run([*map(str, command)], env=clean | variables | {"PYTHONUTF8": "1"}, **kept)
 
 
@@ -160,6 +160,16 @@ def test_what_is_missing_is_named_with_the_line_that_installs_it(empty):
     done = empty.run(empty.bin / "miniquant", "export", "a.gguf")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "miniquant: this needs the package torch; pip install 'miniquant[labs]' brings it\n"
+
+
+def test_the_commands_of_the_course_say_that_they_need_a_checkout_and_take_the_one_around_the_working_folder(empty):
+    done = empty.run(empty.python, "-m", "miniquant.course", "book")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("miniquant.course: this works on a checkout of the course, the folder with book/")
+    assert "clone or unpack the repository" in done.stderr
+    done = empty.run(empty.python, "-m", "miniquant.course", "quick", "--show", cwd=ROOT / "book")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "@tests/quick.txt" in done.stdout
 
 
 LOOK = """from miniquant.core.assets import asset
