@@ -13,7 +13,15 @@ from gguf.quants import dequantize
 from miniquant.calibrate import calibration_tokens
 from miniquant.core.errors import QuantizationError, SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.evaluate.mixed import Cost, best_types, sensitivities
+from miniquant.evaluate.mixed import (
+    Cost,
+    best_types,
+    costs_from_json,
+    costs_to_json,
+    known_costs,
+    sensitivities,
+    with_types,
+)
 from miniquant.evaluate.quality import evaluate
 from miniquant.formats.gguf import GGMLType, encode, read_gguf
 from miniquant.models import corpus, minillama
@@ -120,3 +128,33 @@ def test_on_held_out_text_the_choice_is_far_better_than_q4_k_m_in_no_more_bytes(
     assert kl["ours"].mean + 3 * kl["ours"].error < kl["mix"].mean - 3 * kl["mix"].error
     with LlamaCpp(tmp_path / "ours.gguf") as llama:
         assert llama.logits([1, 2, 3]).shape == (3, model.config.vocab_size)
+
+
+def test_a_model_with_types_has_what_a_file_with_these_types_gives_back(trained, tmp_path):
+    types = {"blk.0.ffn_up.weight": "Q3_K", "token_embd.weight": GGMLType.Q6_K, "blk.3.attn_qkv.weight": "IQ4_XS"}
+    made = with_types(trained, types).state_dict()
+    write_minigpt(tmp_path / "f32.gguf", trained, corpus.load_tokenizer(), "F32")
+    quantize_gguf(tmp_path / "f32.gguf", tmp_path / "made.gguf", PRESETS["Q4_K_M"].choosing(types))
+    before, stored = trained.state_dict(), load_any(tmp_path / "made.gguf").state_dict()
+    changed = {"layers.0.mlp.fc1.weight", "tok_emb.weight", "layers.3.attn.qkv.weight"}
+    assert {name for name in made if not torch.equal(made[name], before[name])} == changed
+    assert all(torch.equal(made[name], stored[name]) for name in changed)
+    with pytest.raises(SchemeError, match=r"'blk.9.x' is no matrix of this model; there are token_embd.weight"):
+        with_types(trained, {"blk.9.x": "Q4_0"})
+
+
+def test_known_costs_are_those_of_the_models_and_come_back_from_json():
+    for model, matrices in (("MiniGPT", 17), ("MiniLlama", 30)):
+        costs = known_costs(model)
+        assert len(costs) == matrices and {len(of) for of in costs.values()} == {10}
+        assert costs_from_json(costs_to_json(costs)) == costs
+    with pytest.raises(KeyError):
+        known_costs("another")
+
+
+def test_a_known_cost_is_about_what_is_measured_anew(measured):
+    known = known_costs("MiniGPT")
+    for name, of in measured.items():
+        for dtype, cost in of.items():
+            assert known[name][dtype].n_bytes == cost.n_bytes
+            assert known[name][dtype].kl == pytest.approx(cost.kl, rel=0.6)

@@ -11,20 +11,23 @@ second-order measure; here the divergence itself is measured, as there are few m
 from __future__ import annotations
 
 import copy
+import json
 import math
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 from tqdm import tqdm
 
-from ..core.errors import QuantizationError
+from ..core.errors import QuantizationError, SchemeError
 from ..formats.gguf.codecs import decode, encode
 from ..formats.gguf.types import GGMLType
 from ..models.file_types import is_quantized, tensor_type
-from ..models.language import gguf_names
+from ..models.language import gguf_names, logits_of
 from .quality import evaluate
 
 
@@ -54,10 +57,8 @@ def sensitivities(
 
     Raises ``SchemeError`` for an unknown type, ``QuantizationError`` where a row is no whole number of its blocks.
     """
-    kinds, named = [tensor_type(dtype) for dtype in types], gguf_names(model)
-    changed = copy.deepcopy(model)
-    matrices = {named(name): w for name, w in changed.named_parameters()}  # a tied head is the embedding, and not there
-    matrices = {name: w for name, w in matrices.items() if is_quantized(name, tuple(w.shape))}
+    kinds, changed, reference = [tensor_type(dtype) for dtype in types], copy.deepcopy(model), _Kept(model)
+    matrices = _matrices(changed)
     found: dict[str, dict[GGMLType, Cost]] = {name: {} for name in matrices}
     steps = [(name, dtype) for name in matrices for dtype in kinds]
     for name, dtype in tqdm(steps, desc="sensitivities", unit="matrix", disable=not progress):
@@ -66,10 +67,82 @@ def sensitivities(
         blocks = encode(kept.numpy(), dtype, (importances or {}).get(name))
         with torch.no_grad():
             w.copy_(torch.from_numpy(decode(blocks, dtype)))
-            kl = evaluate(changed, windows, model, tokenizer=tokenizer).kl_divergence.mean
+            kl = evaluate(changed, windows, reference, tokenizer=tokenizer).kl_divergence.mean
             w.copy_(kept)
         found[name][dtype] = Cost(blocks.nbytes, kl)
     return found
+
+
+def with_types(model: Any, types: Mapping[str, GGMLType | str]) -> Any:
+    """A copy whose matrices are what a file with these types gives back, by llama.cpp's names; all else is as it was.
+
+    model: a MiniGPT, a Llama or a Qwen2. Raises ``SchemeError`` for an unknown type and for a name that is none of its
+    matrices, ``QuantizationError`` where a row is no whole number of blocks.
+    """
+    changed = copy.deepcopy(model)
+    matrices = _matrices(changed)
+    for name, dtype in types.items():
+        if name not in matrices:
+            raise SchemeError(f"{name!r} is no matrix of this model; there are {', '.join(matrices)}")
+        w, kind = matrices[name], tensor_type(dtype)
+        with torch.no_grad():
+            w.copy_(torch.from_numpy(decode(encode(w.detach().numpy(), kind), kind)))
+    return changed
+
+
+def _matrices(model: Any) -> dict[str, Any]:
+    """The parameters that get a type, by llama.cpp's names; a tied head is the embedding, and not there."""
+    named = gguf_names(model)
+    matrices = {named(name): w for name, w in model.named_parameters()}
+    return {name: w for name, w in matrices.items() if is_quantized(name, tuple(w.shape))}
+
+
+class _Kept:
+    """A model that reads every window once."""
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.logits = model, dict[bytes, Tensor]()
+
+    def __call__(self, tokens: Tensor) -> Tensor:
+        key = tokens.numpy().tobytes()
+        if key not in self.logits:
+            self.logits[key] = logits_of(self.model, tokens)
+        return self.logits[key]
+
+
+def costs_to_json(costs: Costs) -> dict[str, dict[str, list[float]]]:
+    """Names and numbers alone: matrix -> type -> [bytes, KL].
+
+    >>> costs_to_json({"a": {GGMLType.Q4_0: Cost(18, 0.25)}})
+    {'a': {'Q4_0': [18, 0.25]}}
+    """
+    return {
+        name: {dtype.name: [cost.n_bytes, float(f"{cost.kl:.6g}")] for dtype, cost in of.items()}
+        for name, of in costs.items()
+    }
+
+
+def costs_from_json(stored: Mapping[str, Mapping[str, Iterable[float]]]) -> dict[str, dict[GGMLType, Cost]]:
+    """The inverse of ``costs_to_json``.
+
+    >>> costs_from_json({"a": {"Q4_0": [18, 0.25]}})
+    {'a': {<GGMLType.Q4_0: 2>: Cost(n_bytes=18, kl=0.25)}}
+    """
+    found = {}
+    for name, of in stored.items():
+        pairs = {GGMLType[dtype]: tuple(cost) for dtype, cost in of.items()}
+        found[name] = {dtype: Cost(int(n_bytes), float(kl)) for dtype, (n_bytes, kl) in pairs.items()}
+    return found
+
+
+def known_costs(model: str) -> dict[str, dict[GGMLType, Cost]]:
+    """What ``sensitivities`` found for "MiniGPT" or "MiniLlama" in ten types, stored with the library.
+
+    ``experiments/29-mixed-precision`` measured it, on sixteen windows of calibration text. Raises ``KeyError`` for
+    another model.
+    """
+    stored = resources.files("miniquant").joinpath("assets/mixed_costs.json").read_text("utf-8")
+    return costs_from_json(json.loads(stored)[model])
 
 
 def best_types(costs: Costs, n_bytes: int) -> dict[str, GGMLType]:
