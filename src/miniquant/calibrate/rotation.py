@@ -5,7 +5,7 @@ by Q's transpose. ``(x Q) (W Q)ᵀ = x Wᵀ``, so each product stays what it was
 divides it by the same number. Its gain has to go into the next matrices first, because a gain for each channel and a
 mix of all channels cannot change places. A LayerNorm subtracts the mean over channels as well, and x Q has another one.
 
-Between the value rows of a head and the output matrix a second rotation fits. Behind a SwiGLU none does: it multiplies
+Between the value rows of a head and the output matrix a second rotation fits. After a SwiGLU none does: it multiplies
 number by number.
 
 Source: QuaRot, https://arxiv.org/abs/2404.00456, section 4; SpinQuant, https://arxiv.org/abs/2405.16406, section 3;

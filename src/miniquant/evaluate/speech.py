@@ -20,6 +20,7 @@ from importlib import resources
 from pathlib import Path
 
 import numpy as np
+from tokenizers import Tokenizer
 
 from ..core.text import visible
 from ..formats.gguf_lite.read import open_gguf_lite
@@ -143,10 +144,13 @@ def nibbles_swapped(file: bytes) -> bytes:
 
 
 @functools.cache
-def evaluation_windows(length: int = 256) -> np.ndarray:
-    """The evaluation text cut into windows that do not overlap: (n, length + 1) int64, as ``held_out_windows``."""
+def evaluation_windows(length: int = 256, tokenizer: Tokenizer | None = None) -> np.ndarray:
+    """The evaluation text cut into windows that do not overlap: (n, length + 1) int64, as ``held_out_windows``.
+
+    The tokens are MiniGPT's, or another tokenizer's.
+    """
     text = resources.files("miniquant").joinpath("assets/evaluation.txt").read_text("utf-8")
-    ids = corpus.encode_documents(corpus.load_tokenizer(), [text.strip()])
+    ids = corpus.encode_documents(tokenizer or corpus.load_tokenizer(), [text.strip()])
     starts = range(0, len(ids) - length, length)
     return np.stack([ids[start : start + length + 1] for start in starts])
 

@@ -31,4 +31,6 @@ COURSE = (
     "importance_matrix",
     "float4",
     "kv_cache",
+    "rotation",
+    "integer_products",
 )
