@@ -10,8 +10,8 @@ def product_q4_k(w, x):
 
     w: dict of the parts of its super-blocks: "d" and "dmin", (rows, blocks)
         float64; "scales" and "mins", (rows, blocks, 8) uint8; "q", (rows,
-        blocks, 8, 32) uint8: weight i of sub-block j is d × scales[j] × q[j,
-        i] - dmin × mins[j]
+        blocks, 8, 32) uint8: weight i of sub-block j is d × scales[j] ×
+        q[j, i] - dmin × mins[j]
     x: dict of the parts of its super-blocks: "d", (blocks,) float32; "q",
         (blocks, 256) int8; "sums", (blocks, 16) int16, each of 16
         neighbouring q

@@ -13,8 +13,8 @@ def q8_k_parts(x):
     ->   d: (blocks,) float32, each right to 1e-6; q: (blocks, 256) int8;
          sums: (blocks, 16) int16. d is the extreme of the block, with its
          sign, / -127 (the extreme is the number of largest size, the first
-         of several); q is the nearest integer to number / d, 0 for a block of
-         zeros; a sum is that of 16 neighbouring q
+         of several); q is the nearest integer to number / d, 0 for a block
+         of zeros; a sum is that of 16 neighbouring q
     """
     at = np.abs(x).argmax(axis=1)[:, None]  # (blocks, 1)
     d = np.take_along_axis(x, at, axis=1) / np.float32(-127)
