@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from launch import links
 from page_finish import About, finish, shortened, trimmed, without_icon_font
 from PIL import Image, ImageChops, ImageStat
 from sphinx import addnodes
@@ -77,9 +78,13 @@ def _labs() -> dict[str, Lab]:
     return {lab.file.removesuffix(".ipynb"): lab for lab in all_labs(read_course(ROOT))}
 
 
-def lab_bar(lab: Lab, bytes_shown: bool = False) -> str:
-    """The bar of a student's lab; one that shows bytes leads to the inspector, too."""
+def lab_bar(lab: Lab, bytes_shown: bool = False, address: str = "", branch: str = "main") -> str:
+    """The bar of a student's lab; one that shows bytes leads to the inspector, too.
+
+    address: of the repository; with one, the lab can be started on a machine that others provide
+    """
     inspector = ' <a href="../book/inspector.html">The byte inspector</a>' * bytes_shown
+    launch = "".join(f' <a href="{html.escape(url)}">{name}</a>' for name, url in links(address, branch, lab.file))
     page, count = lab.file.removesuffix(".ipynb"), lab.time.exercises
     return (
         '<div class="mq-bar" role="group" aria-label="This lab">\n<ul>'
@@ -87,7 +92,7 @@ def lab_bar(lab: Lab, bytes_shown: bool = False) -> str:
         f"<li>needs {html.escape(lab.needs)}</li></ul>\n"
         f'<p><a class="mq-button" href="{lab.file}" download>Download {lab.number} as .ipynb</a> '
         f"{copied(f'make lab LAB={lab.number}')} "
-        f'<a href="../solutions/{page}.html">The solved lab</a>{inspector}</p>\n</div>\n'
+        f'<a href="../solutions/{page}.html">The solved lab</a>{inspector}{launch}</p>\n</div>\n'
     )
 
 
@@ -111,7 +116,9 @@ def mark_labs(app: Sphinx, doctree: nodes.document) -> None:
         return
     app.env.note_dependency(str(ROOT / SOURCE))
     if match[1] == "notebooks":
-        new = _html(lab_bar(lab, "hexview(" in doctree.astext()))
+        options = app.config.html_theme_options
+        place = (options.get("repository_url", ""), options.get("repository_branch", "main"))
+        new = _html(lab_bar(lab, "hexview(" in doctree.astext(), *place))
     else:
         title += nodes.Text(" (solved)")
         own_links(doctree)

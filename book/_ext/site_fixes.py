@@ -34,6 +34,7 @@ def choose_execution(app: Sphinx, config: Config) -> None:
     The cache is named after a hash of the library and of this Python, so an output is never older than what made it.
     """
     os.environ["MINIQUANT_PROGRESS"] = os.devnull  # building the book is not doing the exercises
+    config.html_baseurl = os.environ.get("SITE_ADDRESS") or config.html_baseurl  # where it will be published
     if os.environ.get("LABS") == "stored":
         config.nb_execution_excludepatterns = ["notebooks/*.ipynb", "solutions/*.ipynb"]
     digest = hashlib.sha256(sys.version.encode())
