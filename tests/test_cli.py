@@ -16,6 +16,7 @@ import gguf
 import numpy as np
 import pytest
 from cli_calls import call
+from systems import posix
 
 import miniquant as mq
 from miniquant.cli import _print_description, run
@@ -221,6 +222,7 @@ def shell(line, **environment):
     return done
 
 
+@posix
 @pytest.mark.parametrize("command", ["hexdump", "inspect", "list"])
 def test_a_pipe_and_a_device_are_refused_in_one_line(files, command):
     for source in (f"<(cat {files}/q8.gguf)", "/dev/zero"):

@@ -14,6 +14,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from systems import posix
 
 from miniquant import WriteError
 from miniquant.core import files
@@ -131,6 +132,7 @@ def test_an_error_of_the_new_file_itself_names_the_file_that_was_to_be_written(o
         raw.write(b"new")
 
 
+@posix
 def test_a_disk_that_fills_up_in_the_middle_is_a_write_error(old):
     """The kernel itself refuses: a process that may not write files of more than 100,000 bytes."""
     program = """
@@ -153,10 +155,9 @@ def test_a_disk_that_fills_up_in_the_middle_is_a_write_error(old):
     assert os.listdir(old.parent) == ["file.bin"]
 
 
-STEPS = [
-    (step, number) for step in ("fsync", "chmod", "link", "replace") for number in (-signal.SIGKILL, signal.SIGKILL)
-]
-STEPS += [("write", signal.SIGKILL), ("write", signal.SIGTERM), ("write", signal.SIGHUP)]
+KILL, HANGUP = (getattr(signal, name, signal.SIGTERM) for name in ("SIGKILL", "SIGHUP"))  # Windows has neither
+STEPS = [(step, number) for step in ("fsync", "chmod", "link", "replace") for number in (-KILL, KILL)]
+STEPS += [("write", KILL), ("write", signal.SIGTERM), ("write", HANGUP)]
 WAYS = ["without a name"] * hasattr(os, "O_TMPFILE") + ["under a temporary name"]
 NEW = b"new" * 100_000
 KILLED = """
@@ -207,6 +208,7 @@ def killed(tmp_path_factory) -> dict[tuple, tuple[int, Path]]:
     return dict(zip(cases, zip(map(int, done.stdout.split()), folders, strict=True), strict=True))
 
 
+@posix
 @pytest.mark.parametrize("there", [True, False], ids=["replaced", "new"])
 @pytest.mark.parametrize(("step", "number"), STEPS)
 def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one_and_the_next_write_leaves_nothing_else(
@@ -223,7 +225,7 @@ def test_a_process_that_is_killed_leaves_the_old_file_or_the_new_one_and_the_nex
     if code == 0:
         assert path.read_bytes() == NEW
     left = set(os.listdir(folder)) - {"file.bin"}
-    named = there and ((step, number) in [("link", -signal.SIGKILL), ("replace", signal.SIGKILL)])
+    named = there and ((step, number) in [("link", -KILL), ("replace", KILL)])
     if way == "without a name" and not named:
         assert not left
     put(folder / "other")
@@ -425,6 +427,7 @@ def test_a_folder_that_may_not_be_written_to_is_named(old, monkeypatch):
     assert old.read_bytes() == b"old"
 
 
+@posix
 def test_a_device_or_pipe_is_not_replaced(no_leftovers):
     """Renaming a file over /dev/null would take it from every program on the machine."""
     pipe = no_leftovers / "pipe"

@@ -21,6 +21,7 @@ import torch
 from held_out import dequantized, kl, nll, ours, windows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from systems import posix
 
 from miniquant.evaluate import llamacpp, llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
@@ -293,6 +294,7 @@ def test_without_a_model_what_needs_one_is_refused(tmp_path):
         assert llama.quantize(np.ones((1, 32)), GGMLType.Q8_0).shape == (1, 34)
 
 
+@posix
 def test_a_process_that_is_killed_is_an_error_that_says_so():
     with LlamaCpp(None) as llama:
         os.kill(llama._process.pid, signal.SIGKILL)

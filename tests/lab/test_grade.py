@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from places import ROOT
+from systems import posix
 
 from miniquant.cli import main
 from miniquant.core.errors import MiniquantError
@@ -280,6 +281,7 @@ def test_a_statement_gets_twenty_seconds_at_most_and_half_of_what_is_left_for_ce
 DEAF = "while True:\n    import signal, time; signal.signal(signal.SIGALRM, signal.SIG_IGN); time.sleep(0.01)"
 
 
+@posix
 def test_loops_that_no_alarm_ends_are_stopped_from_outside(tmp_path):
     inside = answer("header_bytes", DEAF.replace("\n", "\n    "))
     write(tmp_path / "cell" / "slow.ipynb", IMPORTS, DEAF, answer("pack_int4"))

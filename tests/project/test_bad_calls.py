@@ -12,6 +12,7 @@ import textwrap
 import numpy as np
 import pytest
 import torch
+from systems import posix
 
 from miniquant import (
     MetadataError,
@@ -271,6 +272,7 @@ def test_an_unwritable_path_is_a_write_error_before_any_weight_is_touched(tmp_pa
     assert os.listdir(tmp_path) == ["file"]
 
 
+@posix
 def test_a_pipe_is_refused_and_stays(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(WriteError, match="not a regular file"):
@@ -293,6 +295,7 @@ def test_a_full_disk_leaves_the_old_file(old, monkeypatch):
         write_gguf_lite(old, GOOD, {})
 
 
+@posix
 def test_a_disk_that_fills_up_while_the_weights_are_written_leaves_the_old_file(old):
     """A limit that the kernel enforces, in a process of its own; 1 MB of weights do not fit 100,000 bytes."""
     program = """

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from systems import posix
 
 from fuzz import __main__ as command
 from fuzz import bump, probe, readers, report, sources
@@ -172,6 +173,7 @@ def kill(name: str, seed: int, start: int, count: int, path: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+@posix
 def test_a_file_that_kills_the_process_is_found_by_its_number(path, monkeypatch):
     monkeypatch.setattr(command, "run", kill)
     [(number, problem)] = command.chunk("gguf-lite", 0, 40, 10, path).findings

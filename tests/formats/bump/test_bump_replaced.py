@@ -12,6 +12,7 @@ import sys
 
 import pytest
 from bump_models import TINY, write_llama
+from systems import posix
 
 import miniquant.formats.bump.read as module
 from miniquant.core.errors import FormatError
@@ -68,6 +69,7 @@ for line in sys.stdin:
 """
 
 
+@posix
 def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path):
     """Before and after every system call that changes a name or flushes a file; and the next writer tidies up."""
     old, new = tmp_path / "old.gguf", tmp_path / "new.gguf"

@@ -17,6 +17,7 @@ import pytest
 from bump_models import TINY, parse_bump, write_llama
 from click.testing import CliRunner
 from places import ROOT
+from systems import posix
 
 from miniquant import MiniquantError
 from miniquant.cli import main
@@ -182,6 +183,7 @@ def test_a_file_that_cannot_be_converted_is_one_line_and_exit_code_1(folder, tmp
     assert "a GGUF file begins with b'GGUF'" in done.stderr and not os.listdir(tmp_path)
 
 
+@posix
 @pytest.mark.parametrize("target", ["gguf-inspect", "gguf-list", "gguf-to-bump"])
 def test_make_runs_the_tools_and_asks_for_a_file(target, folder, tmp_path):
     make = ["make", "-s", "-o", ".venv/.installed", f"BIN={Path(sys.executable).parent}", target]

@@ -18,6 +18,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
+from systems import linux, posix
 
 from miniquant.core.arrays import bfloat16_to_float32
 from miniquant.core.errors import FormatError, MiniquantError, PickleSecurityRisk, QuantizationError, SchemeError
@@ -387,6 +388,7 @@ def test_a_head_is_looked_at_row_by_row_in_rope_s_order(folder):
     refused(folder, "'blk.0.attn_q.weight': the weight at row 1, column 2 is nan", QuantizationError)
 
 
+@posix
 def test_what_is_no_regular_file_is_refused_and_not_read(folder):
     for name in ("config.json", "tokenizer.json", "tokenizer_config.json", SINGLE):
         kept = (folder / name).read_bytes()
@@ -457,6 +459,7 @@ LARGE = {
 }
 
 
+@linux
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("save", LARGE)
 def test_it_takes_no_torch_and_at_most_three_times_the_largest_tensor(save, dtype, tmp_path):
