@@ -1,7 +1,8 @@
 """The types that only round, against two referees that share no code with ours: the ``gguf`` package, ggml.
 
-The package does not encode NVFP4, and it neither encodes nor decodes Q1_0: there ggml alone is the referee. Types whose
-encoder searches have ``test_codecs_that_search.py``, those that are only decoded ``test_codecs_that_decode.py``.
+The package does not encode NVFP4, it neither encodes nor decodes Q1_0, and it does not know Q2_0: there ggml alone is
+the referee. Types whose encoder searches have ``test_codecs_that_search.py``, those that are only decoded
+``test_codecs_that_decode.py``.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def knows(function, kind: GGMLType, argument: np.ndarray) -> bool:
     """Whether the package has an encoder, or decoder, of a type."""
     try:
         function(argument, gguf.GGMLQuantizationType(kind))
-    except NotImplementedError:
+    except (NotImplementedError, ValueError):  # no code for it; or no such type
         return False
     return True
 
@@ -185,8 +186,8 @@ def ggml():
 
 
 def test_the_official_package_lacks_these_encoders_and_this_decoder():
-    assert set(KINDS) - set(ENCODED_THERE) == {GGMLType.NVFP4, GGMLType.Q1_0}
-    assert set(KINDS) - set(DECODED_THERE) == {GGMLType.Q1_0}
+    assert set(KINDS) - set(ENCODED_THERE) == {GGMLType.NVFP4, GGMLType.Q1_0, GGMLType.Q2_0}
+    assert set(KINDS) - set(DECODED_THERE) == {GGMLType.Q1_0, GGMLType.Q2_0}
 
 
 @pytest.mark.parametrize("kind", ENCODED_THERE, ids=lambda kind: kind.name)
@@ -336,7 +337,7 @@ def test_bits_per_weight_count_the_scales():
     found = {kind.name: kind.bits_per_weight for kind in KINDS}
     assert found == {
         **{"F32": 32, "F16": 16, "BF16": 16, "Q8_0": 8.5, "Q4_0": 4.5, "Q4_1": 5, "Q5_0": 5.5, "Q5_1": 6},
-        **{"TQ1_0": 1.6875, "TQ2_0": 2.0625, "MXFP4": 4.25, "NVFP4": 4.5, "Q1_0": 1.125},
+        **{"TQ1_0": 1.6875, "TQ2_0": 2.0625, "MXFP4": 4.25, "NVFP4": 4.5, "Q1_0": 1.125, "Q2_0": 2.25},
     }
 
 
@@ -449,6 +450,19 @@ def test_q1_0_by_hand():
     raw = encode(w, GGMLType.Q1_0)
     assert raw.tolist() == [*np.float16(1).tobytes(), 0xFF, 0b11111101, *[0xFF] * 13, 0x7F]
     assert decode(raw, GGMLType.Q1_0)[[0, 1, 9, 127]].tolist() == [1, 1, -1, -1]
+
+
+def test_q2_0_by_hand():
+    w = np.zeros(64, f32)
+    w[0], w[1], w[2], w[3], w[63] = 4, -4, 2, -2, 1.75  # d = 4; halves go away from zero
+    raw = encode(w, GGMLType.Q2_0)
+    assert raw.tolist() == [*np.float16(4).tobytes(), 0b00100010, *[0b01010101] * 15]
+    assert decode(raw, GGMLType.Q2_0)[[0, 1, 2, 3, 63]].tolist() == [4, -4, 4, -4, 0]
+
+
+def test_q2_0_decodes_the_level_that_rounding_never_gives():
+    raw = np.array([*np.float16(0.5).tobytes(), 0b11100100, *[0b01010101] * 15], np.uint8)
+    assert decode(raw, GGMLType.Q2_0)[:5].tolist() == [-0.5, 0, 0.5, 1, 0]
 
 
 def test_a_scale_beyond_float16_becomes_infinite_as_in_ggml(ggml):
