@@ -4,9 +4,9 @@ python benchmarks/bench_gguf.py [--size 4096] [--repetitions 9] [--windows 16] [
 
 Rates are in MB/s of float32, whatever the type in the file. Ours run as they are (in threads) and in one thread. Beside
 them, in turns, so that a busy moment of the machine meets all of them, run `np.copyto` and a referee: the `gguf`
-package's numpy codecs, and where it cannot encode or decode a type (K-quants, NVFP4, Q1_0), ggml's C. All but
-`np.copyto` return fresh memory, as they do for a user, and waiting for its pages is part of their time. Writes
-gguf.json; a few minutes.
+package's numpy codecs, and where it cannot encode or decode a type (K-quants, NVFP4, Q1_0, Q2_0), ggml's C. Every type
+with a codec has its rows. All but `np.copyto` return fresh memory, as they do for a user, and waiting for its pages is
+part of their time. Writes gguf.json; a few minutes on a quiet machine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tqdm import tqdm
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.evaluate.quality import evaluate, evaluate_in_llamacpp
-from miniquant.formats.gguf import decode, encode, read_gguf, write_gguf
+from miniquant.formats.gguf import GGMLType, decode, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.models.corpus import held_out_windows, load_tokenizer
 from miniquant.models.file_types import FILE_TYPES
@@ -63,48 +63,37 @@ def in_one_thread(job: Job) -> Job:
     return run
 
 
-def implemented(job: Job) -> bool:
-    """Whether the official package does this."""
+def official(function: Callable[..., Any], array: np.ndarray, kind: GGMLType) -> Job | None:
+    """The official package's way to encode or decode an array; ``None`` if it has none."""
     try:
-        job()
-    except NotImplementedError:
-        return False
-    return True
+        job = partial(function, array, gguf.GGMLQuantizationType(kind))
+        function(array[:1], gguf.GGMLQuantizationType(kind))
+    except (NotImplementedError, ValueError):  # no code for it; or no such type
+        return None
+    return job
 
 
 def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
     """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
 
     F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. A type
-    whose encoder searches is measured on an eighth of the matrix. Where the package cannot do it, the referee is ggml,
-    in one thread of a process of its own, the way there included.
+    whose encoder searches is measured on an eighth of the matrix, and so is a type that is decoded only: ggml encodes
+    its blocks, slowly. Where the package cannot do it, the referee is ggml, in one thread of a process of its own, the
+    way there included.
     """
     found, whole = {}, w
-    quantize, dequantize = gguf.quants.quantize, gguf.quants.dequantize
     with LlamaCpp(None) as ggml:
-        for kind in tqdm(
-            [k for k, codec in CODECS.items() if codec.encodes and not codec.identity], desc="codecs", unit="type"
-        ):
-            searches = CODECS[kind].searches
-            w = whole[: -(-len(whole) // 8)] if searches else whole
-            copy = partial(np.copyto, np.ones_like(w), w)
-            official, raw = gguf.GGMLQuantizationType(kind), encode(w, kind)
-            can_encode = implemented(partial(quantize, w[:1], official))
-            can_decode = implemented(partial(dequantize, raw[:1], official))
-            for what, ours, theirs in (
-                ("encode", partial(encode, w, kind), partial(quantize if can_encode else ggml.quantize, w, official)),
-                (
-                    "decode",
-                    partial(decode, raw, kind),
-                    partial(dequantize if can_decode else ggml.dequantize, raw, official),
-                ),
-            ):
-                jobs = {
-                    "ours": ours,
-                    "one thread": in_one_thread(ours),
-                    "referee": theirs,
-                    "copy": copy,
-                }
+        for kind, codec in tqdm([pair for pair in CODECS.items() if not pair[1].identity], desc="codecs", unit="type"):
+            w = whole[: -(-len(whole) // 8)] if codec.searches or not codec.encodes else whole
+            raw = encode(w, kind) if codec.encodes else ggml.quantize(w, kind, np.ones(w.shape[1], np.float32))
+            referee = official(gguf.quants.dequantize, raw, kind) or partial(ggml.dequantize, raw, kind)
+            pairs = {"decode": (partial(decode, raw, kind), referee)}
+            if codec.encodes:
+                referee = official(gguf.quants.quantize, w, kind) or partial(ggml.quantize, w, kind)
+                pairs = {"encode": (partial(encode, w, kind), referee)} | pairs
+            for what, (ours, theirs) in pairs.items():
+                copy = partial(np.copyto, np.ones_like(w), w)
+                jobs = {"ours": ours, "one thread": in_one_thread(ours), "referee": theirs, "copy": copy}
                 rates = {name: w.nbytes / 1e6 / s["median"] for name, s in in_turns(jobs, repetitions).items()}
                 rates["times"] = rates["ours"] / rates["referee"]
                 found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}
