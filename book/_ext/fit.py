@@ -11,6 +11,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 IMAGE = re.compile(r'<img ([^>]*?)src="[^"]*?_images/([^"/]+\.svg)"([^>]*?)/?>')
+COMPUTED = re.compile(r'<figure data-alt="([^"]*)">(.*?)</figure>', re.S)  # a drawing whose cell writes its text
 _PRE = r'<div class="highlight"><pre>'
 CODE = re.compile(
     rf'(<div class="(?:doctest )?highlight-(?:python|ipython3|default|sh|c|json)[^"]*">{_PRE})(.*?)(</pre>)', re.S
@@ -61,6 +62,7 @@ def with_drawings(body: str, files: dict[str, str]) -> str:
             return found[0]
         return inline(text, unescape(alt[1]) if alt else "")
 
+    body = COMPUTED.sub(lambda found: inline(found[2], unescape(found[1])), body)
     return IMAGE.sub(put, body)
 
 

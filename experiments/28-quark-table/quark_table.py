@@ -13,6 +13,7 @@ import argparse
 import copy
 import hashlib
 import json
+import math
 import sys
 import tempfile
 import time
@@ -31,6 +32,8 @@ from tqdm import tqdm
 from miniquant.calibrate import awq, calibration_tokens, gptq, round_to_nearest, smoothquant
 from miniquant.core.files import atomic_write
 from miniquant.core.machine import hardware, versions
+from miniquant.evaluate.estimate import Estimate
+from miniquant.evaluate.paired import CONFIDENCE, RESAMPLES, Bootstrap, Interval, gap_closed
 from miniquant.evaluate.quality import Quality, evaluate, evaluate_in_llamacpp
 from miniquant.models import corpus, minillama
 from miniquant.models.huggingface.convert import convert_folder
@@ -42,7 +45,7 @@ from miniquant.quark import ModelExporter
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "27-better-four-bits"))
-from measure import CONFIDENCE, RESAMPLES, Bootstrap, Remembered, figures  # noqa: E402  its statistics are these
+from subjects import Remembered  # noqa: E402
 
 ASSETS = Path(str(resources.files("miniquant").joinpath("assets")))
 FLOAT, PLAIN = "float", "Q4_1"
@@ -151,6 +154,35 @@ def row(
     return about, quality
 
 
+def figures(quality: Quality, base: Quality, plain: Quality | None, bootstrap: Bootstrap) -> dict[str, Any]:
+    """One row in one program: against the float model, and against the same bytes without an algorithm."""
+    assert quality.kl is not None
+    found = {
+        "perplexity": _estimate(quality.perplexity) | _ends(bootstrap.interval(np.exp, quality.nll)),
+        "kl": _estimate(quality.kl_divergence) | _ends(bootstrap.mean(quality.kl)),
+        "nll_change": _estimate(quality.nll_change(base)) | _ends(bootstrap.difference(quality.nll, base.nll)),
+    }
+    if plain:
+        found["against_plain"] = {
+            "kl_ratio": _ends(bootstrap.ratio(quality.kl, plain.kl)),
+            "nll_change": _ends(bootstrap.difference(quality.nll, plain.nll)),
+            "gap_closed": _ends(bootstrap.interval(gap_closed, quality.nll, plain.nll, base.nll)),
+        }
+    return found
+
+
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {"mean": _short(estimate.mean), "error": _short(estimate.error)}
+
+
+def _ends(interval: Interval) -> dict[str, float | None]:
+    return {name: _short(end) for name, end in interval._asdict().items()}
+
+
+def _short(x: float) -> float | None:
+    return float(f"{x:.6g}") if math.isfinite(x) else None
+
+
 def measure(subject: Subject, windows: np.ndarray, tokens: np.ndarray, bar: tqdm[Any]) -> dict[str, Any]:
     """Every row of one model."""
     model, bootstrap, rows, found = subject.load(), Bootstrap(len(windows)), {}, {}
@@ -161,7 +193,6 @@ def measure(subject: Subject, windows: np.ndarray, tokens: np.ndarray, bar: tqdm
         plain = found[PLAIN] if name not in (FLOAT, PLAIN) else {}
         for program, quality in found[name].items():
             about[program] = figures(quality, found[FLOAT][program], plain.get(program), bootstrap)
-            about[program]["perplexity"] |= bootstrap.interval(np.exp, quality.nll)
             about[program]["bits_per_byte"] = {
                 "mean": round(quality.bits_per_byte.mean, 4),
                 "error": round(quality.bits_per_byte.error, 4),

@@ -1,6 +1,5 @@
 """The figures on better four bits say what they show."""
 
-import json
 from itertools import combinations
 
 import numpy as np
@@ -8,9 +7,11 @@ import pytest
 from matplotlib.text import Text
 from places import ROOT
 
-from miniquant.plots.calibrate import Measured, channel_sizes, error_over_alpha, intervals, kl_by_size, pareto
+from miniquant.evaluate.measured import read_table
+from miniquant.plots.calibrate import channel_sizes, error_over_alpha, intervals, kl_by_size, pareto
+from miniquant.plots.table import files_of
 
-STORED = json.loads((ROOT / "experiments/27-better-four-bits/results.json").read_text("utf-8"))["models"]
+STORED = read_table(ROOT / "experiments/27-better-four-bits/results.json")
 
 
 def test_channels_are_ranked_and_the_text_says_how_far_the_largest_stands_out():
@@ -33,16 +34,13 @@ def test_an_interval_across_the_line_has_another_marker():
     assert markers == ["o", "D"] and "chance 0.9 (0.7 to 1.1)" in figure.alt
 
 
-def stored(rows):
-    """What the book draws of the stored results."""
-    for name, row in rows.items():
-        if row["bytes"] and name != "float":
-            target, kl = row["plain"] or name, row["pytorch"]["kl"]
-            method = name.removeprefix(target).strip(" ,") or "plain"
-            yield Measured(target, method, row["bytes"], (kl["value"], kl["low"], kl["high"]))
+def stored(model):
+    """What lab 20 draws of the stored results."""
+    kinds = ("Q4_0", "Q4_1", "Q4_K", "Q6_K", "Q8_0")
+    return [file for file in files_of(model) if file.target in kinds and file.method != "imatrix"]
 
 
-FACETS = {label: list(stored(rows)) for label, rows in STORED.items()}
+FACETS = {label: stored(model) for label, model in STORED.items() if label != "MiniLlama"}
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +60,9 @@ def test_the_pareto_line_holds_a_file_exactly_if_no_file_as_small_is_as_good(lab
 
 def test_every_file_is_a_point_of_its_facet_with_its_interval_in_the_column_of_its_target(sizes):
     columns = [label.get_text().splitlines()[0] for label in sizes.axes[-1].get_xticklabels()]
-    assert len(columns) == len({p.target for p in FACETS["as trained"]})
+    assert len(columns) == len({p.target for p in FACETS["MiniGPT"]})
     assert [label.get_text().splitlines()[1] for label in sizes.axes[-1].get_xticklabels()] == sorted(
-        f"{n / 1e6:.2f}" for n in {p.n_bytes for p in FACETS["as trained"]}
+        f"{n / 1e6:.2f}" for n in {p.n_bytes for p in FACETS["MiniGPT"]}
     )
     for ax, files in zip(sizes.axes, FACETS.values(), strict=True):
         drawn = set()

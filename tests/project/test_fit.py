@@ -109,6 +109,14 @@ def test_two_figures_of_a_page_share_no_name_although_their_parts_are_alike(draw
         assert set(re.findall(r"(?:href=\"|url\()#(\w+)", html)) <= known
 
 
+def test_a_drawing_whose_cell_writes_its_text_is_named_by_it(drawing):
+    text = drawing.read_text("utf-8")
+    body = f'<p>a</p><figure data-alt="A &quot;line&quot; &lt; b">{text}</figure><p>b</p>'
+    made = fit.with_drawings(body, {})
+    assert made == "<p>a</p>" + fit.inline(text, 'A "line" < b') + "<p>b</p>"
+    assert 'aria-label="A &quot;line&quot; &lt; b"' in made
+
+
 def test_other_images_and_drawings_stay_links(drawing):
     for link in ('<img alt="a" src="../_images/a.png" />', '<img alt="a" src="../_images/gone.svg" />'):
         assert fit.fitted(link, {"abc.svg": str(drawing)}) == link
