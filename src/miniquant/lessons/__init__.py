@@ -33,4 +33,6 @@ COURSE = (
     "kv_cache",
     "rotation",
     "integer_products",
+    "mixed_precision",
+    "qat",
 )
