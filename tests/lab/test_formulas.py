@@ -97,3 +97,14 @@ def test_the_values_of_an_argument_that_are_wrong_are_listed():
     assert "exactly those where `letter` is 'b' or 'd' are wrong" in seen(
         spec, lambda x: {"b": 7, "d": 900}.get(x, ord(x))
     )
+
+
+def signed(number, bits):
+    """The number less 2**bits. -> int"""
+    return number - 2**bits
+
+
+def test_a_right_formula_that_floats_round_is_not_called_the_wrong_one():
+    cases = [(2**64 - 1, 64), (2**63 + 1, 64), (2**72 - 3, 72), (5, 3), (9, 3)]
+    spec = made(signed, cases, quantities=lambda number, bits: {"`number`": number, "2**bits": 2**bits})
+    assert "less" not in seen(spec, lambda number, bits: int(float(number) - 2**bits))

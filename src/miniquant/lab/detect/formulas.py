@@ -44,10 +44,12 @@ def numbers_of(facts: Facts, call: Call, key: Any = None) -> dict[str, float]:
     found: dict[str, float] = {}
     for words, value in quantities_of(facts.spec, call.case).items():
         value = value.get(key) if isinstance(value, dict) else value
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(value, int | float) and not isinstance(value, bool) and float(value) == value:
             found[words] = float(value)
     for name, value in zip(facts.names, call.case):
         if isinstance(value, int | float | np.number) and not isinstance(value, bool):
+            if float(value) != value:
+                continue  # a whole number that a float rounds: a formula of it may seem to differ from the right one
             found.setdefault(f"`{name}`", float(value))
         elif isinstance(value, dict | list) and not facts.spec.quantities:
             found[f"`len({name})`"] = float(len(value))
@@ -68,13 +70,25 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
     if e == int(e) and g == int(g):
         yield from _of_multiples(*((expected, int(got)) if whole else (int(e), int(g))))
     known = {words: value for words, value in quantities.items() if value}
+    for words, q in known.items():
+        yield from _off(off, words, q)
+    if not _close(e, g):  # of two large whole numbers that a float cannot tell apart, no formula gives only one
+        yield from _of_values(e, g, known)
+    for (one, p), (two, q) in permutations(quantities.items(), 2):
+        if q and p != 1 and _close(off, (p - 1) * q):
+            text = f"the result is the right one and {two}, times {one} less 1"
+            yield Seen("added too often", text, "Look at what is added in a loop.", 28, needs=3, whole=True)
+    yield from _off_by_two(off, quantities)
+
+
+def _of_values(e: float, g: float, known: dict[str, float]) -> Iterator[Seen]:
+    """The formulas that give the wrong number itself; ``e`` and ``g`` are apart by more than rounding."""
     cure = "Compare it with what the docstring asks for."
     for words, q in known.items():
         for c in MULTIPLES:
             if _close(g, c * q):
                 weak = c != 1 or g != q or float(f"{g:.3g}") == g  # a number of many digits is no chance
                 yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=weak, whole=True)
-        yield from _off(off, words, q)
         if e and q != 1 and (_close(g, e * q) or _close(g, e / q)):
             side = "large" if abs(g) > abs(e) else "small"
             text = f"the result is too {side} by a factor that is {words}"
@@ -97,11 +111,6 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
         if _close(g, p * q):
             text = f"the result is the product of {one} and {two}"
             yield Seen("another product", text, cure, 27, needs=3, whole=True)
-    for (one, p), (two, q) in permutations(quantities.items(), 2):
-        if q and p != 1 and _close(off, (p - 1) * q):
-            text = f"the result is the right one and {two}, times {one} less 1"
-            yield Seen("added too often", text, "Look at what is added in a loop.", 28, needs=3, whole=True)
-    yield from _off_by_two(off, quantities)
 
 
 def of_words(quantities: dict[str, Any], key: Any, expected: Any, got: Any) -> Iterator[Seen]:
