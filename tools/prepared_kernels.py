@@ -1,8 +1,10 @@
 """A pytest plugin: the kernels of nbval begin with the large libraries already imported.
 
-``-p tools.prepared_kernels`` starts one process beside each worker. It imports what takes long (torch, matplotlib,
-IPython), and nothing of miniquant. Each notebook's kernel is then a copy of that process: ``os.fork`` takes a few
-milliseconds, where an import of torch takes seconds. No kernel has seen another notebook's cells.
+``-p tools.prepared_kernels`` starts one process beside each worker. It imports what takes long: torch, matplotlib,
+IPython, and modules of miniquant that remember nothing (none of ``lab`` and of the lessons). It reads the docstrings of
+the standard library, too, which are the same for everyone. Each notebook's kernel is then a copy of that process:
+``os.fork`` takes a few milliseconds, where an import of torch takes seconds. No kernel has seen the cells of another
+notebook.
 
 A notebook that asks what is imported (``sys.modules``) gets a kernel of the usual kind. Where there is no ``os.fork``
 (Windows), all of them do.
@@ -10,6 +12,7 @@ A notebook that asks what is imported (``sys.modules``) gets a kernel of the usu
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -23,7 +26,23 @@ from jupyter_client import launcher
 from jupyter_client.provisioning import local_provisioner
 
 BACKEND = "module://matplotlib_inline.backend_inline"  # what ipykernel chooses if nobody else does
-LIBRARIES = ("torch", "matplotlib.pyplot", "ipykernel.kernelapp", "safetensors.torch")
+LIBRARIES = (
+    "torch",
+    "matplotlib.pyplot",
+    "ipykernel.kernelapp",
+    "safetensors.torch",
+    "gguf",
+    "miniquant.calibrate",
+    "miniquant.evaluate.llamacpp",
+    "miniquant.evaluate.quality",
+    "miniquant.evaluate.speech",
+    "miniquant.inspect.hexview",
+    "miniquant.inspect.markup",
+    "miniquant.models.pretrained",
+    "miniquant.models.to_gguf",
+    "miniquant.plots",
+    "miniquant.models.corpus:training_documents",  # what stands behind a colon is called
+)
 
 
 class Prepared:
@@ -111,7 +130,10 @@ def _serve() -> None:
     """Import the libraries, then start kernels until nobody asks any more."""
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
     for name in sys.argv[1:]:
-        __import__(name)
+        module, _, function = name.partition(":")
+        found = importlib.import_module(module)
+        if function:
+            getattr(found, function)()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a kernel writes to its standard output is no answer
     for line in sys.stdin:
