@@ -29,6 +29,8 @@ LONGEST = (
     "tests/formats/gguf/codecs/test_codecs_that_decode.py",
     "solutions/16-claims.ipynb",
     "notebooks/16-claims.ipynb",
+    "solutions/27-rotation.ipynb",
+    "notebooks/27-rotation.ipynb",
     "solutions/18-awq.ipynb",
     "notebooks/18-awq.ipynb",
     "solutions/19-gptq.ipynb",

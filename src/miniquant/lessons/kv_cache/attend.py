@@ -88,7 +88,7 @@ EXERCISE = Exercise(
     reference=attend, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=1e-4, traits=traits,
     hints=(
         "First bring all keys into one array, the oldest first. Then there is a score for each token and head, a softmax over the tokens, and a weighted sum of the values.",
-        "`np.concatenate` takes a list with the restored groups and the recent keys. `(keys * q).sum(axis=2)` is the product of each key with the query of its head. `softmax` works along the last axis, so turn the tokens there with `.T`, and back. `[:, :, None]` makes the weights fit to the values.",
+        "`np.concatenate` takes a list with the restored groups and the recent keys. Keys times q, with `.sum(axis=2)` after it, is the product of each key with the query of its head. `softmax` works along the last axis, so turn the tokens there with `.T`, and back. `[:, :, None]` makes the weights fit to the values.",
     ),
     why="the model never sees the keys as they were: what it attends to is what your cache gives back.",
     mistakes=(
