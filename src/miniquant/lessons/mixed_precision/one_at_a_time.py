@@ -79,6 +79,17 @@ EXERCISE = Exercise(
             """),
             cause="A matrix that was measured stays quantized while the next ones are measured.",
             cure="Begin each measurement with the float weights.", see="the first matrix right, and later ones too large"),
+        Mistake("weights overwritten", body("""
+                costs = {}
+                for name in weights:
+                    costs[name] = {}
+                    for kind in kinds:
+                        n_bytes, weights[name] = store(weights[name], kind)
+                        costs[name][kind] = n_bytes, measure(weights)
+                return costs
+            """),
+            cause="The rounded matrices were written into `weights`. So the float weights are gone, and the caller's dict has changed.",
+            cure="Measure a new dict, `{**weights, name: restored}`.", see="the first measurement right, and a changed argument"),
         Mistake("the float model measured", edit("measure({**weights, name: restored})", "measure(weights)"),
             cause="The model that was measured has its float weights.",
             cure="Measure a model in which the one matrix is replaced.", see="0 for every KL"),
