@@ -10,7 +10,7 @@ from ...lab import Exercise, Mistake, edit
 def awq_scales(size, alpha):
     """AWQ's scale of every channel.
 
-    size: (channels,) float32, all above 0; alpha: from 0 to 1
+    size: (channels,) float32, from 1e-12 to 1e12; alpha: from 0 to 1
     ->   (channels,) float32, each number right to 0.00001
 
     The scales are in proportion to size to the power of alpha, and the

@@ -63,6 +63,8 @@ def cases(random):
         (one, one[::-1].copy()),
         (one, one.astype(np.float64)),
         (one, one.view(np.uint32)),
+        (one, np.zeros(3, np.int8)),
+        (one, one.astype(np.float16)),
         (one, one.view(">f4")),
         (one, one.astype(">f4")),
         (np.array(1, np.float32), np.array(1, np.float32)),

@@ -98,6 +98,14 @@ class NoTensor(InMemory):
         return super().gguf(ModelWeights({}, model.metadata), quantization, include)
 
 
+class RefusesAll(InMemory):
+    """The exporter raises an error."""
+
+    def gguf(self, model, quantization=F32, include=True):
+        """No file."""
+        raise ValueError("the exporter refuses this model")
+
+
 class TwoTensors(InMemory):
     """The file has every tensor twice."""
 
@@ -152,6 +160,7 @@ def cases(random):
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
     wrong += [(LosesSmallBlocks(), drawn[:2, :32] * np.float32([[1], [1e-3]]), q) for q in (Q8_0, Q4_0)]
     wrong += [(NoTensor(), ramp, Q8_0), (NoTensor(), ramp, F32), (TwoTensors(), drawn, F32), (TwoTensors(), ramp, Q4_0)]
+    wrong += [(RefusesAll(), ramp, Q8_0), (RefusesAll(), drawn, F32)]
     wrong += [(OneDimMore(), ramp, F32), (OneDimMore(), drawn, Q8_0)]
     wrong += [(ScaleIsNaN(), drawn, q) for q in (F32, Q8_0, Q4_0)]
     return right + wrong + [*near_one_step()]

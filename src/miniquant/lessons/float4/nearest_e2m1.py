@@ -43,6 +43,7 @@ def cases(random):
         ([[0, 0.5, -0.5, -0.0]], [[0]]),
         ([[1, 2, -3], [1, 2, -3], [0.25, -0.375, 0.0625]], [[1], [0.5], [0.0625]]),
         ([[0.3], [-0.01]], [[0.125], [0.0078125]]),
+        ([[1.5e-25, -3.9e-25, 1e-26]], [[1e-25]]),  # whose squares float32 cannot hold
     ]
     w = random.normal(0, 0.05, (6, 32)).astype(np.float32)
     e = np.exp2(np.floor(np.log2(np.abs(w).max(axis=1, keepdims=True))) - 2).astype(np.float32)

@@ -13,7 +13,7 @@ def add_squares(sums, count, x):
     sums: (in,) float64, for each column the sum of the squares so far;
         count: int, how many tokens that were; x: (tokens, in) float32, what
         meets the columns in this batch
-    ->   new_sums: (in,) float64, each number right to 0.01;
+    ->   new_sums: (in,) float64, none above 10,000, each right to 0.01;
          new_count: int
     """
     squares = x.astype(np.float64) ** 2  # (tokens, in)
@@ -34,6 +34,7 @@ def cases(random):
         (np.array([10.0, 6.0]), 3, np.array([[2, 0], [1, -2]], np.float32)),
         (np.array([0.0, 1.0, 0.25]), 4, np.array([[-3, 0.5, 1], [3, -0.5, 1]], np.float32)),
         (np.array([1.0, 2.0, 3.0]), 7, np.array([[0.5, -4, 0]], np.float32)),
+        (np.array([2.0, 1.0]), 5, np.array([[0, 0], [3, 1], [0, 0]], np.float32)),  # a token of zeros counts
         (np.array([5.0]), 1, np.array([[2], [3], [6], [1]], np.float32)),
         (np.array([1000.0, 0.0, 9.0, 1.0]), 256, random.normal(0, [8, 0.1, 1, 2], (30, 4)).astype(np.float32)),
         (random.uniform(0, 90, 5), 60, random.normal(0, 1, (5, 5)).astype(np.float32)),

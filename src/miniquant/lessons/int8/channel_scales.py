@@ -39,7 +39,8 @@ def cases(random):
         [[65504.0 * 127], [-3e-6]],
         random.normal(0, 0.02, (5, 16)),
     ]
-    return [(np.array(w, np.float32),) for w in made]
+    columns = np.asfortranarray(np.float32([[1, 2, 3], [-40, 5, 6]]))  # column after column in memory
+    return [*((np.array(w, np.float32),) for w in made), (columns,)]
 
 
 EXERCISE = Exercise(

@@ -13,7 +13,7 @@ def fit_scale_and_minimum(w, q):
     """The scale and the minimum that suit integers best: the line scale × q
     + minimum that is nearest to the weights.
 
-    w: (n, k) float32, q: (n, k) uint8 from 0 to 15
+    w: (n, k) float32, from -10 to 10, q: (n, k) uint8 from 0 to 15
     ->   scale, minimum: (n, 1) float32, for each block the two numbers with
          the smallest sum of (w - scale × q - minimum)², right to 2e-6; a
          scale may be negative; where all q of a block are equal, its scale

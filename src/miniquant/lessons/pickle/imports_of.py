@@ -5,7 +5,7 @@ from collections import OrderedDict
 
 from ...lab import Exercise, Mistake, body, edit
 from ..shared.by_hand import by_digits
-from .toys import evasions, short_text, watched
+from .toys import Watched, evasions, short_text, watched
 
 
 def imports_of(operations):
@@ -108,7 +108,9 @@ def cases(random):
         pickle.dumps([OrderedDict(a=1), OrderedDict(b=2), {3}], 2),
         pickle.dumps({f"w{n}": int(n) for n in random.integers(0, 99, 6)}, 4),
     ]
-    return [(watched(one),) for one in data]
+    alike = (0, "EXTEND", 7, []), (2, "EXT2", 300, ["os"]), (5, "GLOBALS", ("os", "system"), [])
+    extended = [Watched(*one) for one in alike]
+    return [*((watched(one),) for one in data), (extended,)]  # opcodes that begin like some that import
 
 
 def traits(operations):

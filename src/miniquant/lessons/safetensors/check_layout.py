@@ -15,7 +15,7 @@ def check_layout(entries, n_bytes):
     entries: {name: {"dtype": ..., "shape": [...], "data_offsets": [begin,
         end]}}, in any order; each dtype is in ITEM, dims and offsets are
         integers, no dim is below 0
-    n_bytes: the size of the data
+    n_bytes: the size of the data, up to 2**40
     ->   a list of the names in the order of begin; where several tensors
          begin at the same byte, those of 0 bytes come first, in any order
 

@@ -57,7 +57,8 @@ def values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
 
 
 def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
-    """An observation that finds an int as the second of three results, in the cases where a float is asked for.
+    """An observation that finds an int as the second of three results where a float is asked for, and numpy's numbers in
+    a list there.
 
     >>> where_a_float_is_asked(lambda: True)(lambda: ("key", 2.0, 9), ())
     ('key', 2.0, 9)
@@ -68,6 +69,11 @@ def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
         if isinstance(result, tuple) and len(result) == 3 and isinstance(result[1], Integral) and asked(*case):
             what = f"the value has the type {type(result[1]).__name__}, and a float is asked for"
             raise Finding(what, f"{result[1]!r} ({type(result[1]).__name__})")
+        if isinstance(result, tuple) and len(result) == 3 and isinstance(result[1], list):
+            for item in result[1]:
+                if isinstance(item, np.generic):
+                    what = f"an item of the list has numpy's type {type(item).__name__}, and one of Python is asked for"
+                    raise Finding(what, f"{item!r} ({type(item).__name__})")
         return result
 
     return observe
