@@ -19,7 +19,8 @@ from subjects import SUBJECTS, Made, Workshop, digest
 import miniquant
 from miniquant.calibrate import awq, gptq, rotate, round_to_nearest, smoothquant, w8a8
 from miniquant.evaluate.kv_cache import CacheShape
-from miniquant.formats.gguf import GGMLType
+from miniquant.evaluate.mixed import best_types, known_costs
+from miniquant.formats.gguf import GGMLType, read_gguf
 from miniquant.models.file_types import FILE_TYPES, PRESETS
 from miniquant.quantization.grids import GRID_RULES
 
@@ -205,6 +206,25 @@ for _kind in (*ON, "int2_g64"):
     if _kind in ON:
         rows([_kind], "AWQ, scales only", sources=_of("awq", "rounding"))(with_scales)
     rows([_kind], "AWQ + GPTQ", sources=_of("awq", "gptq", "rounding"))(with_both)
+
+
+# ---- a type for each matrix, in as many bytes as a mix of llama.cpp --------------------------------------------------
+
+
+@rows(
+    ("Q5_K_M", "Q4_K_M", "Q4_K_S", "Q3_K_M"),
+    "mixed types",
+    models=["MiniGPT", "MiniLlama"],
+    sources=lambda kind: ["models/file_types.py", "assets/mixed_costs.json"],
+)
+def of_mixed_types(shop: Workshop, kind: str) -> Made:
+    """The types whose KL divergences have the smallest sum; what each matrix costs is stored with the library."""
+    with read_gguf(shop.float_file) as file:
+        shapes = {name: info.shape for name, info in file.tensors.items()}
+        theirs = PRESETS[kind].types_of(shapes, file.metadata)
+    room = sum(dtype.bytes_of(shapes[name]) for name, dtype in theirs.items())
+    costs = known_costs("MiniLlama" if shop.subject.model_type == "llama" else "MiniGPT")
+    return shop.quantized(PRESETS[kind].choosing(best_types(costs, room)))
 
 
 # ---- the residual stream rotated: a LayerNorm lets no rotation through, so a Llama alone -----------------------------
