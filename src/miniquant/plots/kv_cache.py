@@ -61,7 +61,9 @@ def stripes(panels: Mapping[str, np.ndarray], *, title: str = "") -> Figure:
     for ax, (name, x) in zip(axes.ravel(), panels.items(), strict=False):
         x = np.asarray(x, np.float64)
         sizes = np.sqrt((x**2).mean(axis=0))
-        image = ax.imshow(np.abs(x) / np.sqrt((x**2).mean()), cmap="gray_r", vmin=0, vmax=3, aspect="auto")
+        image = ax.imshow(
+            np.abs(x) / np.sqrt((x**2).mean()), cmap="gray_r", vmin=0, vmax=3, aspect="auto", interpolation="none"
+        )
         ax.set_title(name)
         said.append(f"{name}: the largest channel is {sizes.max() / np.median(sizes):.1f} times the median")
     for ax in axes[:, 0]:
