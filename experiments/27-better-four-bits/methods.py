@@ -11,13 +11,14 @@ import inspect
 import math
 import textwrap
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from subjects import SUBJECTS, Made, Workshop, digest
 
 import miniquant
 from miniquant.calibrate import awq, gptq, rotate, round_to_nearest, smoothquant, w8a8
+from miniquant.calibrate.qat import RECIPE, qat
 from miniquant.evaluate.kv_cache import CacheShape
 from miniquant.evaluate.mixed import best_types, known_costs
 from miniquant.formats.gguf import GGMLType, read_gguf
@@ -206,6 +207,18 @@ for _kind in (*ON, "int2_g64"):
     if _kind in ON:
         rows([_kind], "AWQ, scales only", sources=_of("awq", "rounding"))(with_scales)
     rows([_kind], "AWQ + GPTQ", sources=_of("awq", "gptq", "rounding"))(with_both)
+
+
+# ---- training with rounded weights: MiniGPT alone, whose training text is here ---------------------------------------
+
+LEARNING_RATES = {"int3_g64": 1e-4, "int2_g64": 3e-4}  # those of experiment 30: a coarser grid needs longer ways
+
+
+@rows(LEARNING_RATES, "QAT", models=["MiniGPT"], sources=_of("qat", "rounding"))
+def trained_with_rounded_weights(shop: Workshop, kind: str) -> Made:
+    """Trained on with rounded weights, by the straight-through estimator; the float model is the teacher."""
+    recipe = replace(RECIPE, learning_rate=LEARNING_RATES[kind])
+    return _frozen(shop, qat(shop.model, None, kind, recipe, progress=False), kind)
 
 
 # ---- a type for each matrix, in as many bytes as a mix of llama.cpp --------------------------------------------------
