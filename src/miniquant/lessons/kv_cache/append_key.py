@@ -13,8 +13,8 @@ def append_key(groups, recent, key, size, bits):
     groups: list of the groups that are quantized, the oldest first; each is
         (levels, scale, low) of ``quantize_along`` along axis 0 of an array
         (size, heads, dims); recent: (r, heads, dims) float32, the keys that
-        came after them, r from 0 to size - 1; key: (heads, dims) float32,
-        the new one; size: int, at least 1; bits: int
+        came after them, empty or up to size - 1 keys; key: (heads, dims)
+        float32, the new one; size: int, at least 1; bits: int
     ->   groups: list, the old groups as they are, and a new one if the
          recent keys and the new one are size keys;
          recent: (r, heads, dims) float32, the keys that are not quantized

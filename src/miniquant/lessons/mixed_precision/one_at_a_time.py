@@ -15,7 +15,8 @@ def one_at_a_time(weights, kinds, store, measure):
         this type, and the weights that a file gives back
     measure: measure(weights) gives the KL of the model with these weights,
         a dict like the first argument, with all names
-    ->   dict, name -> dict, kind -> (bytes, KL), a tuple
+    ->   dict, name -> dict, kind -> (bytes, KL), a tuple, the KL right to
+         1e-9
     """
     costs = {}
     for name, w in weights.items():
