@@ -14,8 +14,9 @@ def attend(q, groups, recent, values):
     """What one token gathers from the tokens in the cache, itself included.
 
     q: (heads, dims) float32, its query; groups, recent: the keys, as
-        ``append_key`` keeps them; values: (tokens, heads, dims) float32,
-        one for each key, the oldest first; there is at least one token
+        ``append_key`` keeps them, and one of the two may be empty; values:
+        (tokens, heads, dims) float32, one for each key, the oldest first;
+        there is at least one token
     ->   (heads, dims) float32, each number right to 1e-4: in each head, the
          sum of the values, weighted by the softmax over all tokens of
          key · q / √dims
