@@ -24,7 +24,7 @@ def add_matrix(sums, sizes, kls):
     for row, size, kl in zip(rows, sizes, kls):
         if size < len(sums):
             row[size:] = sums[: len(sums) - size] + kl
-    return rows.min(axis=0), rows.argmin(axis=0)
+    return rows.min(axis=0), rows.argmin(axis=0).astype(np.int64)
 
 
 def oracle(sums, sizes, kls):
