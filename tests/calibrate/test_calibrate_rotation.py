@@ -196,6 +196,14 @@ def test_weights_of_sixteen_bits_are_rotated_in_float32(tokens):
     assert apart(model.float(), twin, tokens) < 1e-5
 
 
+def test_a_seed_gives_the_same_weights_every_time_and_another_seed_others():
+    first, again, other = (rotate(small(), heads=True, seed=seed).state_dict() for seed in (3, 3, 4))
+    assert all(torch.equal(w, again[name]) for name, w in first.items())
+    assert not torch.equal(
+        first["model.layers.0.self_attn.v_proj.weight"], other["model.layers.0.self_attn.v_proj.weight"]
+    )
+
+
 def test_a_head_that_was_tied_stands_alone_and_the_embedding_is_not_its_own_head():
     model = small(tie_word_embeddings=True)
     twin = rotate(model)

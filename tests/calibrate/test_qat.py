@@ -40,12 +40,19 @@ def test_the_result_is_on_the_grid_and_only_the_blocks_have_changed():
     made = qat(model, IDS, "int3_g64", SHORT, progress=False)
     assert set(frozen_layers(made)) == {f"layers.0.{part}" for part in ("attn.qkv", "attn.proj", "mlp.fc1", "mlp.fc2")}
     assert {layer.grid.low for layer in frozen_layers(made).values()} == {-4}
+    assert {made.get_submodule(name).rule for name in frozen_layers(made)} == {GRID_RULES["int3_g64"]}
     before, after = model.state_dict(), made.state_dict()
     same = {name for name in before if torch.equal(before[name], after[name])}
     assert same == {"tok_emb.weight", "pos_emb.weight"}
     assert not torch.equal(
         round_to_nearest(model, "int3_g64").layers[0].mlp.fc1.weight, after["layers.0.mlp.fc1.weight"]
     )
+
+
+@pytest.mark.parametrize("progress", [True, False])
+def test_a_bar_is_shown_where_it_is_asked_for(progress, capsys):
+    qat(random_model(config=SMALL), IDS, "int3_g64", SHORT, progress=progress)
+    assert ("training" in capsys.readouterr().err) is progress
 
 
 def test_a_run_that_was_stopped_ends_as_one_that_was_not():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from matplotlib.text import Text
+
 from miniquant.plots.mixed import File, alone, foretold, kl_by_bytes
 
 
@@ -26,3 +28,11 @@ def test_every_series_of_every_model_is_told_from_its_smallest_to_its_largest_fi
     assert "MiniLlama, mixes: from 0.1 at 144 bytes to 0.1 at 144" in fig.alt
     assert len(fig.axes) == 2
     assert [text.get_text() for text in fig.axes[0].texts] == ["Q6_K"]
+
+
+def test_names_of_files_that_lie_side_by_side_stand_above_one_another():
+    files = [File(f"Q{n}_K_M", 200_000 + n, (0.01, 0.01, 0.01)) for n in range(5)]
+    fig = kl_by_bytes({"MiniGPT": {"mixes": files[:2], "llama.cpp": files}})
+    fig.draw_without_rendering()
+    boxes = [Text.get_window_extent(label) for label in fig.axes[0].texts]
+    assert len(boxes) == 5 and not any(box.count_overlaps(boxes[:i]) for i, box in enumerate(boxes))

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import BboxBase
 
 from .style import DARK, LINES, MARKERS, described, picture
 
@@ -69,6 +72,23 @@ def foretold(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, t
     return described(fig, f"KL of whole files against the sum of single KLs: {'; '.join(said)}.", title)
 
 
+def name_points(fig: Figure, named: Sequence[tuple[Axes, str, tuple[float, float]]]) -> None:
+    """Write a name above each point, as low as it stands free of the names before it; a line joins name and point."""
+    fig.draw_without_rendering()  # where a name is in pixels is known only once the figure is laid out
+    renderer = fig.canvas.get_renderer()  # type: ignore[attr-defined]
+    line = {"arrowstyle": "-", "linewidth": 0.6, "color": "#777777"}
+    taken: list[BboxBase] = []
+    for ax, name, point in named:
+        label = ax.annotate(name, point, (6, 9), textcoords="offset points", fontsize=7.5, arrowprops=line)
+        label.set_in_layout(False)
+        box = None
+        while box is None or box.count_overlaps(taken):
+            label.xyann = (6, label.xyann[1] + 3)
+            label.update_positions(renderer)
+            box = Text.get_window_extent(label).padded(1)
+        taken.append(box)
+
+
 @picture
 def kl_by_bytes(facets: Mapping[str, Mapping[str, Sequence[File]]], *, title: str = "") -> Figure:
     """The KL of files by the bytes of their matrices, a facet for each model; a series with a line, others without.
@@ -77,7 +97,7 @@ def kl_by_bytes(facets: Mapping[str, Mapping[str, Sequence[File]]], *, title: st
     their names. A KL must be above 0.
     """
     fig, axes = plt.subplots(len(facets), 1, figsize=(NARROW, 0.9 + 3.1 * len(facets)), squeeze=False)
-    said = []
+    said, named = [], []
     for ax, (model, series) in zip(axes.flat, facets.items(), strict=True):
         for i, (name, files) in enumerate(series.items()):
             ordered = sorted(files, key=lambda file: file.n_bytes)
@@ -87,10 +107,7 @@ def kl_by_bytes(facets: Mapping[str, Mapping[str, Sequence[File]]], *, title: st
             bars = {"yerr": [value - low, high - value], "elinewidth": 1.2, "capsize": 2}
             ax.errorbar(x, value, fmt=form, color=DARK[i % 4], markersize=4.5, linewidth=1.1, label=name, **bars)
             if i:
-                line = {"arrowstyle": "-", "linewidth": 0.6, "color": "#777777"}
-                for place, file in enumerate(ordered):
-                    at, point = (6, 12 + 15 * (place % 2)), (x[place], high[place])
-                    ax.annotate(file.name, point, at, textcoords="offset points", fontsize=7.5, arrowprops=line)
+                named += [(ax, file.name, (x[place], high[place])) for place, file in enumerate(ordered)]
             first, last = ordered[0], ordered[-1]
             ends = f"from {first.kl[0]:.2g} at {first.n_bytes:,} bytes to {last.kl[0]:.2g} at {last.n_bytes:,}"
             said.append(f"{model}, {name}: {ends}")
@@ -102,4 +119,5 @@ def kl_by_bytes(facets: Mapping[str, Mapping[str, Sequence[File]]], *, title: st
     last_axes = axes.flat[-1]
     last_axes.set_xlabel("all matrices together (MB of 1,000,000 bytes)")
     fig.legend(*last_axes.get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    name_points(fig, named)
     return described(fig, f"KL to the float model by size, with intervals. {'; '.join(said)}.", title)
