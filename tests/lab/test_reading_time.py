@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from miniquant.lab.authoring.reading import Time, time_of, visible, with_time, words
+from miniquant.lab.authoring.reading import RULES, Time, time_of, visible, with_time, words
 
 
 def cell(source, kind="markdown", **mark):
@@ -45,5 +45,12 @@ def test_reading_is_rounded_up_to_a_minute(count, reading):
 
 def test_writing_the_time_twice_changes_nothing_the_second_time():
     once = with_time("# Lab 01\n\nText.", Time(180, 2, 9))
-    assert once == "# Lab 01\n\nText.\n\n**Time.** 10 minutes: 1 of reading, 9 for two exercises."
+    assert once == f"# Lab 01\n\nText.\n\n**Time.** 10 minutes: 1 of reading, 9 for two exercises.\n{RULES}"
     assert with_time(once, Time(180, 2, 9)) == once
+
+
+def test_the_rules_of_a_check_are_said_once_in_the_first_cell():
+    lab = "# Lab 00\n\nRules are in [What a check accepts](../book/words.md#what-a-check-accepts)."
+    assert with_time(lab, Time(180, 2, 9)).count("words.md#what-a-check-accepts") == 1
+    assert with_time("# Lab 01", Time(180, 2, 9)).count("words.md#what-a-check-accepts") == 1
+    assert "arguments" not in with_time("# No exercise", Time(180, 0, 0))

@@ -17,6 +17,8 @@ LIMIT = 60  # minutes that a lab may take
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _FOLD = re.compile(r"<details\b.*?</details>", re.S)
 _TIME = "**Time.**"
+_PLACE = "words.md#what-a-check-accepts"
+RULES = f"A function leaves its arguments as they are; [What a check accepts](../book/{_PLACE}) has all such rules."
 
 Cell = Mapping[str, Any]
 
@@ -99,19 +101,23 @@ def time_of(cells: Iterable[Cell], minutes: Mapping[str, int]) -> Time:
 def with_time(source: str, time: Time) -> str:
     """The text of a lab's first cell with the line of the time: in place of the one that is there, or at the end.
 
+    Where a lab has exercises, the rules of all checks follow, unless the cell's own words name them.
+
     >>> print(with_time("# Lab 06\\n\\n**Time.** an hour\\n\\nRun it all first.", Time(360, 1, 5)))
     # Lab 06
     <BLANKLINE>
     **Time.** 7 minutes: 2 of reading, 5 for one exercise.
+    A function leaves its arguments as they are; [What a check accepts](../book/words.md#what-a-check-accepts) has all such rules.
     <BLANKLINE>
     Run it all first.
     """
     paragraphs = source.split("\n\n")
     places = [at for at, paragraph in enumerate(paragraphs) if paragraph.startswith(_TIME)]
-    if places:
-        paragraphs[places[0]] = time.line
-    else:
+    if not places:
+        places = [len(paragraphs)]
         paragraphs.append(time.line)
+    told = any(_PLACE in paragraph for at, paragraph in enumerate(paragraphs) if at != places[0])
+    paragraphs[places[0]] = time.line if told or not time.exercises else f"{time.line}\n{RULES}"
     return "\n\n".join(paragraphs)
 
 

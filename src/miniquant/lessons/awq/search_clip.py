@@ -16,10 +16,10 @@ def search_clip(w, hessian, ratios):
     ->   the ratio whose rounding has the smallest error; of several such
          ratios the first in the list
 
-    For a ratio: scale = float16(absmax × ratio / 7), never 0; integers w /
-    scale rounded half to even and clipped to -7 … 7; all this in float32.
-    With d, the weights that come back minus w, the error is d @ hessian @
-    d, in float64.
+    For a ratio: scale = float16(absmax × ratio / 7), never 0, with × and /
+    in any order, in float32 or float64; integers w / scale, in float32,
+    rounded half to even and clipped to -7 … 7. With d, the weights that
+    come back minus w, the error is d @ hessian @ d, in float64.
     """
 
     def error(ratio):

@@ -8,8 +8,8 @@ def expected_keys(about, quantized, include):
     """How many keys an exported file must have.
 
     about: ModelMetadata with architecture, model_name, num_params,
-        hidden_size, num_layers, vocab_size; no size is known where the
-        architecture is unknown
+        hidden_size, num_layers, vocab_size; where the architecture is None,
+        these three sizes are None, too, in every call
     quantized: whether any tensor is quantized; include: whether metadata is
         written
     ->   an int (not a bool), by the three rules above

@@ -26,8 +26,8 @@ def model_shapes(names):
     Of a hundred draws, at least five are dicts whose names, two or more,
     are not in sorted order, also if ``names`` is sorted; at least five have
     a vector; at least five a matrix of two rows or more whose n is a
-    multiple of 32; at least five a matrix whose n is not. At least one is
-    an empty dict.
+    multiple of 32; at least five a matrix whose n is not. One is an
+    empty dict; hypothesis draws it once if your strategy can give it.
     """
     n = st.sampled_from([32, 64, 96]) | st.integers(1, 300)
     shapes = st.tuples(n) | st.tuples(st.integers(1, 8), n)

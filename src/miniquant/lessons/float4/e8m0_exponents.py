@@ -11,7 +11,7 @@ def e8m0_exponents(w):
     """The scale of each block of MXFP4, as the byte that is stored.
 
     w: (n, k) float32, a block in each row; each size is 0, or from 2**-100
-        to 2**100 and not less than a millionth below a power of two
+        to 2**100; none is between 0.999999 × 2**k and 2**k, for any k
     ->   (n,) uint8: e of the scale 2**(e - 127) for which the largest size
          is at least 4 times and below 8 times the scale; 0 for a block of
          zeros

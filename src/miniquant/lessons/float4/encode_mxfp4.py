@@ -14,7 +14,7 @@ def encode_mxfp4(w):
     """Blocks of MXFP4.
 
     w: (n, 32) float32, a block in each row; each size is 0, or from 2**-100
-        to 2**100 and not less than a millionth below a power of two
+        to 2**100; none is between 0.999999 × 2**k and 2**k, for any k
     ->   bytes, 17 for each block: e of ``e8m0_exponents``, then 16 bytes,
          byte j with the code of weight j in its low and that of weight
          j + 16 in its high nibble; the codes are those of ``nearest_e2m1``

@@ -18,8 +18,9 @@ def gptq_matrix(w, scale, minimum, u):
 
     When its turn comes, a column goes to the levels nearest to what it is
     by then; the columns after it make up for its change. The level of an
-    integer q is q × scale + minimum, in float32 or float64. (weight -
-    minimum) / scale is computed in float64, and halves are rounded to even.
+    integer q is q × scale + minimum, in float32 or float64: both are right.
+    (weight - minimum) / scale is computed in float64, and halves are
+    rounded to even.
     """
     left, q = w.copy(), np.zeros(w.shape, np.int16)
     size = w.shape[1] // scale.shape[1]

@@ -19,7 +19,8 @@ def quantize_per_tensor(w):
     q: int8, the shape of w: w / scale, with that rounded scale, float32 by
         float32, so that the quotients are float32; then rounded to the
         nearest integer, ties to the even one; then clipped to [-127, 127].
-        If the scale is 0, every integer is 0.
+        If the scale is 0, every integer is 0. For w of shape (), an np.int8
+        will do.
     """
     scale = round_scale(absmax_scale(w))
     divisor = scale if scale > 0 else np.float32(np.inf)  # w / inf = 0

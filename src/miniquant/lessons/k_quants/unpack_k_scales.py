@@ -14,6 +14,10 @@ def unpack_k_scales(packed):
 
     packed: (12,) uint8
     ->   scales: (8,) uint8, mins: (8,) uint8, each from 0 to 63
+
+    Numbers 0 to 3 are early, 4 to 7 late. The upper two bits of the late
+    scales are in bytes 0 to 3, those of the late mins in bytes 4 to 7, each
+    in a byte's highest two bits.
     """
     first, second, third = packed[:4], packed[4:8], packed[8:]
     scales = np.concatenate([first & 63, third & 15 | first >> 6 << 4])

@@ -16,9 +16,9 @@ def ternary_levels(w):
     ->   levels: (n, k) int8; scale: (n, 1) float16
 
     The scale of a block is the mean size of its weights, rounded to
-    float16. The levels are w / scale, in float32 or float64, rounded half
-    to even and clipped to -1 … 1. A block of zeros has scale 0 and levels
-    of 0.
+    float16. The levels are w / that float16 scale, in float32 or float64,
+    rounded half to even and clipped to -1 … 1. A block of zeros has scale 0
+    and levels of 0.
     """
     scale = np.abs(w).mean(axis=1, keepdims=True).astype(np.float16)
     divisor = np.where(scale > 0, scale, 1).astype(np.float32)  # (n, 1)

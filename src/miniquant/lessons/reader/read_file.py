@@ -37,7 +37,8 @@ def read_file(path):
 
     An F32 or F16 tensor may have a dim of 0. It has no bytes: you may give
     it to check_bounds or leave it out, both are right. In the files of the
-    check, no quantized tensor has a dim of 0.
+    check, no quantized tensor has a dim of 0, and no tensor with a dim of 0
+    has an offset beyond the data.
 
     Raises FormatError for every malformed file:
       what your other functions refuse;

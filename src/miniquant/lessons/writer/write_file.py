@@ -46,11 +46,11 @@ def write_file(path, state, schemes, metadata):
         scheme, for some names; metadata: dict, written as it is given
 
     The file holds header, metadata, all descriptors, all data; tensors in
-    the order of state. A file that is at path already is replaced; you
-    create no other file in its folder. Returns None.
+    the order of state. A file that is at path already is replaced; after
+    the call, no other new file is in its folder. Returns None.
 
     Raises ValueError for what choose_dtypes or metadata_bytes refuses,
-    before anything at path is changed. Nothing else fails.
+    before anything at path is changed. No other input is refused.
     """
     dtypes = choose_dtypes(state, schemes)
     shapes = {name: tuple(w.shape) for name, w in state.items()}
