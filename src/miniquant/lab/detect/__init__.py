@@ -12,6 +12,7 @@ import numpy as np
 
 from ..limit import TooSlow
 from ..verdict import Call, Facts
+from .alone import is_telling
 from .classes import nearly, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
@@ -105,7 +106,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if len(calls) < len(wrong):
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
         part = where(facts, calls, among) if len(calls) > 1 and not told else ""
-        if part:
+        if part and not part.startswith("everywhere"):  # the other wrong ones may show it among other things
             return _ended(seen, f"{text}: {tried}, on {_all_those(part)}")
         if not whole:
             return _ended(seen, text)
@@ -113,8 +114,10 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text = seen.text
     else:
         text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
+    lonely = whole and len(wrong) == 1 and place.startswith("where ")  # which may well be chance
+    if lonely and not is_telling(facts, every_wrong[0], place, [*among, *beyond]):
+        return _ended(seen, text)
     if place and place not in text:
-        lonely = whole and len(wrong) == 1 and place.startswith("where ")  # which may well be chance
         said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
         text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
     elif not place and whole:

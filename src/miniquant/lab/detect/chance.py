@@ -26,7 +26,8 @@ DIFFERENT, CALLS = 3, 5  # wrong values that differ from each other, or calls: f
 LISTED = 60  # values of one result that are compared
 PLAIN = 7  # below this rank, a sentence says of what type, dtype or shape a result is: one call is enough
 FACTS = re.compile(  # sentences that say where a result is wrong, or what is missing, and not how it came about
-    r"only (the (value of|values of '|field|(first|last) (item|key|value))|item|lines?|'[^']*' is)|keys are "
+    r"all keys and values are right, in another order$|where the field [^;]* too many; "
+    r"|only (the (value of|values of '|field|(first|last) (item|key|value))|item|lines?|'[^']*' is)|keys are "
     r"|exactly the keys |there (is|are) |the last |the values? (is|are) right|in line |line |the field|the first field"
     r"|the result is (empty|text|not|a |right, and then )|the right .{1,20} come |every wrong value is item|the dtype "
     r"|the answer is |in .{1,30}, the answer is |between the fields"

@@ -25,8 +25,9 @@ ITEMS = ("no item", "one item", "two items", "three items")
 LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
-MOSTLY = 0.4  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
+MOSTLY = 0.5  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
 NEARLY = 0.7  # the same for a property that the lesson does not name
+RARE = 5  # of so many sets of as many calls, at most one has it by chance
 SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
 OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
 
@@ -42,17 +43,17 @@ def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], pairs: boo
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
     chance = math.comb(len(among), len(chosen)) < SETS
-    tables = {call.number: _properties(facts.spec, call.number) for call in among}
+    tables = {call.number: properties_at(facts.spec, call.number) for call in among}
     names = dict.fromkeys(name for table in tables.values() for name in table)
-    of_lesson = _of_lesson(facts, among)
+    by_lesson = of_lesson(facts, among)
     named = tuple(f"where {words}" for words in quantities_of(facts.spec, among[0].case))
     for name in names:
         true = {number for number, table in tables.items() if table.get(name)}
-        simple = name in of_lesson or name.endswith(OF_ONE) or name.startswith(named)
+        simple = name in by_lesson or name.endswith(OF_ONE) or name.startswith(named)
         enough = len(chosen) >= (FEWEST if name.endswith(ITEMS) else 2) and not chance
         if true == chosen and (simple or enough):
             return name  # of a single call, too much is true by chance
-    for name, true in of_lesson.items():
+    for name, true in by_lesson.items():
         if true == {call.number for call in among} - chosen:
             return f"everywhere but {name}"
     if union := _union(facts, chosen, among):
@@ -91,6 +92,8 @@ def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call])
         return ""  # any number may be the one by chance
     if len(wrong) > 3 or any(v in wrong for is_wrong, v in values if not is_wrong):
         return ""
+    if isinstance(wrong[0], int) and len(wrong) > 1 and len(chosen) < 2 * len(wrong):
+        return ""  # the same of two numbers, if each is there once
     return f"where `{parameter}` is {one_of(wrong)}"
 
 
@@ -118,17 +121,18 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     """
     chosen = {call.number for call in wrong}
     found = []
-    of_lesson = _of_lesson(facts, among)
-    properties = dict(of_lesson)
+    by_lesson = of_lesson(facts, among)
+    properties = dict(by_lesson)
     if len(beyond) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
         for call in among:
-            for name, holds in _properties(facts.spec, call.number).items():
+            for name, holds in properties_at(facts.spec, call.number).items():
                 if name.startswith(SAID) and "2**" not in name:
                     properties.setdefault(name, set()).update([call.number] if holds else [])
     for name, true in properties.items():
-        share = MOSTLY if name in of_lesson else NEARLY
-        far = all(_properties(facts.spec, call.number).get(name) for call in beyond)
-        if far and chosen < true and len(true) < len(among) and len(chosen) >= max(FEWEST, share * len(true)):
+        share = MOSTLY if name in by_lesson else NEARLY
+        far = all(properties_at(facts.spec, call.number).get(name) for call in beyond)
+        by_chance = math.comb(len(true), len(chosen)) * RARE > math.comb(len(among), len(chosen))
+        if far and chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance:
             found.append((len(true), name))
     if not found:
         return ""
@@ -138,7 +142,7 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     return f"; {tried}, all {len(chosen)} wrong ones are some {name} ({others})"
 
 
-def _of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
+def of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
     """The properties that the lesson names, and the calls that have them."""
     found: dict[str, set[int]] = {}
     for call in among:
@@ -155,7 +159,7 @@ def _traits(spec: Exercise, number: int) -> Mapping[str, bool]:
 
 def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
     """``where a is so, or where b is so``: properties of the lesson that together have exactly these calls."""
-    inside = [(name, true) for name, true in _of_lesson(facts, among).items() if true and true <= chosen]
+    inside = [(name, true) for name, true in of_lesson(facts, among).items() if true and true <= chosen]
     names: list[str] = []
     left = set(chosen)
     while left and len(names) < LARGEST_UNION:
@@ -168,7 +172,7 @@ def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
 
 
 @functools.lru_cache(maxsize=4096)
-def _properties(spec: Exercise, number: int) -> dict[str, bool]:
+def properties_at(spec: Exercise, number: int) -> dict[str, bool]:
     """Properties of one case, by the words for them; computed once, as ``_traits``."""
     case, right = _at(spec, number)
     return dict(_properties_of(spec, number, case, right))

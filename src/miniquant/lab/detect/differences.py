@@ -13,6 +13,7 @@ from .seen import Seen, number
 
 FEWEST, CALLS = 3, 5  # differences that are not the same, and wrong numbers: fewer may be in proportion by chance
 CLOSE = 1e-9
+TITLE = 20  # characters of a term in a title
 
 
 def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
@@ -34,9 +35,9 @@ def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
         factor = off / term
         if np.allclose(factor, factor[0], rtol=CLOSE, atol=0):
             way = "too large" if factor[0] > 0 else "too small"
-            yield Seen(
-                "off in proportion", f"every number is {way} by {_times(abs(factor[0]), words)}", "", 21 + rank / 99
-            )
+            by = _times(abs(factor[0]), words)
+            title = f"{way} by {by}" if by == words and len(by) <= TITLE else "off in proportion"
+            yield Seen(title, f"every number is {way} by {by}", "", 21 + rank / 99)
             return
 
 

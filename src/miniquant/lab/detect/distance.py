@@ -63,7 +63,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all((e != g).all() for e, g in known):
         text = f"type and shape are right, and all values are off, by up to {far}{_traits(known)}"
         return Seen("wrong values", text, rank=98)
-    text = f"type and shape are right, and values are off by up to {far}; at most {n} of {of} in a result are wrong"
+    many = f"at most {n} of {of} in a result are wrong" if n < of else "in some results all are wrong, in others not"
+    text = f"type and shape are right, and values are off by up to {far}; {many}"
     return Seen("wrong values", text + _traits(known), rank=98)
 
 
@@ -96,7 +97,7 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
         e, g = call.expected.result, call.outcome.result
         if isinstance(e, bytes) and isinstance(g, bytes) and len(e) == len(g) and facts.spec.fields:
             fields = facts.spec.fields(*call.case) or []
-            wrong.update({Kind(kind_of(name)) for name, a, b in fields if e[a:b] != g[a:b]})
+            wrong.update(list(dict.fromkeys(Kind(kind_of(name)) for name, a, b in fields if e[a:b] != g[a:b])))
             continue
         if isinstance(e, dict) and isinstance(g, dict) and e.keys() == g.keys():
             keys = list(e)

@@ -38,7 +38,12 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     (r"IndexError: (.*)", "an index is outside the range: {0}", "Compare the index with the length first."),
     (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
     (
-        r"struct.error: unpack.* requires a buffer of (?:at least )?(\d+) bytes",
+        r"struct.error: unpack.* requires a buffer of at least (\d+) bytes",
+        "`struct` needs {0} bytes, and there are fewer",
+        "Compare the length first.",
+    ),
+    (
+        r"struct.error: unpack.* requires a buffer of (\d+) bytes",
         "`struct` needs {0} bytes, and there are fewer or more",
         "Compare the length first, or cut the bytes.",
     ),

@@ -169,6 +169,8 @@ def _of_inserted(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[See
         return
     if len(inside) == 1 and not (before and after and before[-1][2] == after[0][1]):
         place = f"in the field {inside[0][0]}, or beside it"
+    elif before and after and more and len(set(source[low : high + k])) > 1:
+        place = f"where the field {after[0][0]} must stand"  # a wrong number of it may be among them
     elif before and after:
         place = f"between the fields {before[-1][0]} and {after[0][0]}"
     elif before:
@@ -177,8 +179,9 @@ def _of_inserted(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[See
         place = f"before the field {after[0][0]}"
     else:
         return
-    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {many}; the rest is right", cure, 13.5)
-    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {any_many}; the rest is right", cure, 15)
+    rest = "without them, the bytes are the right ones" if place.startswith("where") else "the rest is right"
+    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {many}; {rest}", cure, 13.5)
+    yield Seen(f"bytes {'too many' if more else 'missing'}", f"{place}, {any_many}; {rest}", cure, 15)
 
 
 def _numbers(data: bytes, n: int, order: Any) -> list[int]:

@@ -33,7 +33,7 @@ def of_leaves(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]
     if not wrong or len(wrong) > MOST or any(not leaf.path for leaf in wrong):
         return
     simple = not any(isinstance(leaf.right, dict | list | tuple) for leaf in wrong)
-    relations = [*_relations(wrong), *(_neighbours(expected, wrong) if simple else ())]
+    relations = [*_relations(wrong, tolerance), *(_neighbours(expected, wrong) if simple else ())]
     places = _places(wrong)
     for text, rank in relations:
         yield Seen("every wrong value", f"every value that is wrong {text}", "", rank + 2, weak=len(wrong) == 1)
@@ -81,7 +81,7 @@ def _step(key: Any) -> str:
     return f"item {key}" if isinstance(key, int) else short(key, 40)
 
 
-def _relations(wrong: Sequence[Leaf]) -> Iterator[tuple[str, float]]:
+def _relations(wrong: Sequence[Leaf], tolerance: float) -> Iterator[tuple[str, float]]:
     """What holds for all wrong values: the words that follow "it", and a rank."""
     pairs = [(leaf.right, leaf.mine) for leaf in wrong]
     mine = [g for _, g in pairs]
@@ -99,7 +99,7 @@ def _relations(wrong: Sequence[Leaf]) -> Iterator[tuple[str, float]]:
     if all(isinstance(x, str) for pair in pairs for x in pair):
         yield from _texts([(str(e), str(g)) for e, g in pairs])
     if all(_is_number(x) for pair in pairs for x in pair):
-        yield from _numbers(pairs)
+        yield from _numbers(pairs, tolerance)
     if all(hasattr(x, "shape") and hasattr(x, "dtype") and hasattr(x, "reshape") for pair in pairs for x in pair):
         yield from _arrays(pairs)
 
@@ -119,12 +119,12 @@ def _is_number(x: Any) -> bool:
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
 
 
-def _numbers(pairs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[str, float]]:
+def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tuple[str, float]]:
     off = [g - e for e, g in pairs]
     for bits in (8, 16, 32):
         if all(isinstance(x, int) for pair in pairs for x in pair) and all(g == e % 2**bits for e, g in pairs):
             yield f"is the remainder of the right value and 2**{bits}", 9
-    if all(g == -e for e, g in pairs):
+    if all(abs(g + e) <= tolerance for e, g in pairs):
         yield "has the other sign", 9
     if len(set(off)) == 1:
         yield f"is too {'large' if off[0] > 0 else 'small'} by {number(abs(off[0]))}", 10

@@ -16,6 +16,7 @@ from ..verdict import Call, Facts
 from .seen import Seen
 
 SECONDS = 3.0  # for all calls together: they take milliseconds, on a busy machine tenths
+FEWEST = 3  # right calls: with fewer, many lines run in all of them and in no wrong one by chance
 FEW = 0.4  # a line is telling if at most this share of the right calls runs it
 BEYOND = 20  # inputs that are no cases
 LONGEST = 60  # characters of a line that is shown
@@ -47,7 +48,7 @@ def of_lines(facts: Facts) -> Seen | None:
     if (
         not wrong
         or len(raised) * 2 > len(wrong)
-        or len(right) < 2
+        or len(right) < FEWEST
         or any(isinstance(call.outcome.error, TooSlow) for call in wrong)
     ):
         return None

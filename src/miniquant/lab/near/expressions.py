@@ -188,6 +188,8 @@ def _of_operation(place: Place, node: ast.BinOp, say: Speaker) -> Iterator[Chang
         yield change(left, words, NUMBER + 0.5 * (kind not in (ast.LShift, ast.RShift)))
         both = kind in (ast.Mult, ast.Add, ast.BitAnd, ast.BitOr)
         words = LEFT_OUT[kind].format(say(left)) if both else f"leaves out {say(left)} in {_noun(kind)}"
+        if kind is ast.Sub and UNKNOWN not in (say(left), say(right)):
+            words = f"takes {say(right)} where the right one takes {say(left)} - {say(right)}".replace("` - `", " - ")
         yield change(right, words, STEP)
 
 

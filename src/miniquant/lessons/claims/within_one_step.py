@@ -192,6 +192,7 @@ def traits(pipeline, w, quantization):
         "nothing is quantized": quantization == F32,
         "the type is Q8_0": quantization == Q8_0,
         "the type is Q4_0": quantization == Q4_0,
+        "a block of `w` is all zeros": bool((sizes == 0).any()),
         "the blocks of `w` differ a hundredfold in size": bool(sizes.min() < sizes.max() / 100),
         "a level outside of the first block is wrong": isinstance(pipeline, OneWrong) and pipeline.at > 31,
         "the file has no tensor or two": isinstance(pipeline, NoTensor | TwoTensors),

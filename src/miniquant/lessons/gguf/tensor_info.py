@@ -55,6 +55,8 @@ def cases(random):
         ("long", (2**32 + 2, 2**33 + 32), 30, 2**40),
         ("Wte", (64, 2), 258, 2**64 - 32),
         ("blk.0." + "x" * 70, (2**64 - 1,), 0, 5),
+        ("far", (8, 4), 0, 2**63 + 32),
+        ("new", (8, 4), 2**32 - 1, 32),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
     return [*made, *((f"blk.{i}.weight", (a, b), (0, 2, 8)[i % 3], c * 32) for i, (a, b, c) in enumerate(drawn))]
@@ -71,6 +73,8 @@ def traits(name, shape, type_code, offset):
         "the dims are in increasing order": len(shape) > 1 and list(shape) == sorted(shape),
         "the name has letters of more than one byte": not name.isascii(),
         "the offset does not fit four bytes": offset >= 2**32,
+        "the offset is 2**63 or more": offset >= 2**63,
+        "the type is 2**31 or more": type_code >= 2**31,
         "the type is 0": type_code == 0,
     }
 

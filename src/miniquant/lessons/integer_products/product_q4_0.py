@@ -53,6 +53,7 @@ def cases(random):
             [[q4_0_block(1.0, [1, 2])], [q4_0_block(-2.0, [0, 7, -7])], [q4_0_block(0.0, [7] * 32)]],
             [q8_0_block(0.25, [-100, 50, -128])],
         ),
+        ([[q4_0_block(1.0, [-8] * 32)]], [q8_0_block(1.0, [-128] * 32)]),  # 32768: one more than 16 bits hold
     ]
     cases = [tuple(np.array(blocks, np.uint8) for blocks in pair) for pair in made]
     w = [[q4_0_block(d, random.integers(-8, 8, 32).tolist()) for d in random.normal(0, 0.1, 3)] for _ in range(4)]

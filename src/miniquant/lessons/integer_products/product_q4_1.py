@@ -54,6 +54,7 @@ def cases(random):
             [[q4_1_block(1.0, -1.0, [1, 2])], [q4_1_block(0.5, 3.0, [0, 15, 7])], [q4_1_block(0.0, 1.0, [7] * 32)]],
             [q8_1_block(0.25, -44.5, [-100, 50, -128])],
         ),
+        ([[q4_1_block(1.0, 0.0, [15] * 32)]], [q8_1_block(1.0, 4064.0, [127] * 32)]),  # more than 16 bits hold
     ]
     cases = [tuple(np.array(blocks, np.uint8) for blocks in pair) for pair in made]
     w = [

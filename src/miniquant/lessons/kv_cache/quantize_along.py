@@ -53,6 +53,9 @@ def cases(random):
         ([[0.1, 0.1, 0.1]], 1, 4),
         ([[2, 2.5], [7, 1]], 0, 8),
         ([5, -2, 1.25, 0], 0, 3),
+        ([[1000.3, 1000.4, 1000.35]], 1, 4),  # float16 has 1000.5 for the smallest: below level 0
+        ([[-60000, 60000, 100]], 1, 2),  # float16 does not hold the difference
+        ([[0.001, 0.0010000002]], 1, 8),  # not alike, and the scale is 0 in float16
     ]
     keys = random.normal(0, [1, 1, 12, 0.2], (9, 4)) + np.array([0, 3, -40, 1])
     return [
@@ -61,6 +64,7 @@ def cases(random):
         (keys.astype(np.float32), 1, 4),
         (random.normal(0, 1, (2, 5, 3)).astype(np.float32), 1, 2),
         (random.normal(0, 1, (2, 3, 6)).astype(np.float32), 2, 3),
+        (random.normal(0, 1, (4, 2, 3)).astype(np.float32), 0, 4),
     ]
 
 

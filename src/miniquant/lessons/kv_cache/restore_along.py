@@ -41,6 +41,7 @@ def cases(random):
         case([[0, 0]], [[0]], [[0.25]]),
         tuple(quantize_along(x, 0, 4)),
         tuple(quantize_along(x, 1, 8)),
+        tuple(quantize_along(random.normal(0, 1, (4, 2, 3)).astype(np.float32), 0, 4)),
     ]
 
 

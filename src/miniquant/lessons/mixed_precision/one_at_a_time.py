@@ -10,7 +10,7 @@ def one_at_a_time(weights, kinds, store, measure):
     """What each matrix costs in each type, while all others stay float.
 
     weights: dict, name -> (out, in) float32; kinds: a list of types, by
-        their names
+        their names; it may be empty, and then each name has an empty dict
     store: store(w, kind) gives two things, the bytes that a matrix takes in
         this type, and the weights that a file gives back
     measure: measure(weights) gives the KL of the model with these weights,

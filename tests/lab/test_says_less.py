@@ -1,0 +1,220 @@
+"""A report leaves out what one input alone would prove: a detail that is true by chance misleads."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from test_detect import made
+from test_lines import written
+
+from miniquant.lab import evaluate, find
+from miniquant.lab.detect.differences import of_differences
+from miniquant.lab.detect.lines import of_lines
+from miniquant.lab.judging import _calls
+from miniquant.lab.more_cases import more_cases
+from miniquant.lab.verdict import Facts
+
+
+def report(spec, function):
+    return repr(evaluate(spec, function, search=False))
+
+
+def pairs(names, numbers):
+    """A dict of names and numbers, in the order of the names. -> dict"""
+    return dict(zip(names, numbers))
+
+
+WORDS = [(["b", "a"], [1, 2]), (["x", "y", "z"], [1, 2, 3]), (["k"], [7]), (["m", "n"], [5, 6]), (["u", "v"], [1, 4])]
+PAIRS = made(pairs, WORDS, ordered=True)
+
+
+def test_keys_in_another_order_are_no_wrong_values_even_in_one_result():
+    def wrong(names, numbers):
+        found = dict(zip(names, numbers))
+        return {"a": 2, "b": 1} if names == ["b", "a"] else found
+
+    said = report(PAIRS, wrong)
+    assert "All keys and values are right, in another order, on 1 of 5 cases" in said
+    assert "not right," not in said and "alphabetical" not in said
+
+
+def test_a_wrong_value_is_not_called_another_order():
+    said = report(PAIRS, lambda names, numbers: {name: n + (n == 7) for name, n in zip(names, numbers)})
+    assert "another order" not in said
+
+
+def record(name, dims):
+    """A name, the count of dims, the dims. -> bytes"""
+    return name + struct.pack(f"<B{len(dims)}I", len(dims), *dims)
+
+
+RECORD = made(
+    record,
+    [(b"one", (4,)), (b"two", (4, 2)), (b"none", ()), (b"big", (7, 9, 2)), (b"odd", (3, 5))],
+    fields=lambda name, dims: [
+        ("name", 0, len(name)),
+        ("n_dims", len(name), len(name) + 1),
+        *((f"dim {i}", len(name) + 1 + 4 * i, len(name) + 5 + 4 * i) for i in range(len(dims))),
+        ("end", len(name) + 1 + 4 * len(dims), len(name) + 1 + 4 * len(dims)),
+    ],
+)
+
+
+def test_a_field_is_not_called_right_where_the_bytes_that_came_in_may_be_its_own():
+    said = report(RECORD, lambda name, dims: record(name, dims or (1,)))
+    assert "Between the fields" not in said and "the rest is right" not in said
+
+
+def test_padding_between_two_fields_is_still_said():
+    said = report(RECORD, lambda name, dims: name + bytes(2) + record(b"", dims) if dims else record(name, dims))
+    assert "between the fields name and n_dims, 2 bytes (00 00) are too many" in said.replace("Between", "between")
+
+
+def packed(kind, offset):
+    """Two numbers as text. -> str"""
+    return f"{kind}/{offset}"
+
+
+def test_what_one_wrong_input_has_in_two_arguments_is_not_said_of_one_of_them():
+    calls = [(1, 32), (2, 64), (0, 96), (8, 128), (12, 640), (7, 2**63 + 5), (258, 2**64 - 32)]
+    wrong = lambda kind, offset: packed(kind, offset) + "!" * (offset == 2**64 - 32)  # noqa: E731
+    assert "the only one where" not in report(made(packed, calls), wrong)
+    calls[-1] = (258, 32)
+    wrong = lambda kind, offset: packed(kind, offset) + "!" * (kind == 258)  # noqa: E731
+    assert "the wrong one is the only one where `kind` is" in report(made(packed, calls), wrong)
+
+
+def joined(numbers):
+    """The numbers as text. -> str"""
+    return "-".join(map(str, numbers))
+
+
+@pytest.mark.parametrize(("special", "said"), [([5, 6, 6, 8], False), ([], True)])
+def test_equal_items_in_one_wrong_input_may_be_chance_and_an_empty_list_is_none(special, said):
+    spec = made(joined, [(x,) for x in ([1, 2], [3], [4, 5, 6], [9, 8, 7, 1], special)])
+    text = report(spec, lambda numbers: joined(numbers) + "!" * (numbers == special))
+    assert ("the only one where" in text) == said
+
+
+def refused(size, limit):
+    """The size, if it is below the limit. -> int; raises ValueError"""
+    if limit > 100:
+        raise ValueError("too large")
+    return size
+
+
+@pytest.mark.parametrize(("limits", "said"), [((200,), False), ((200, 300), True)])
+def test_two_numbers_are_no_condition_if_each_is_there_once(limits, said):
+    bad = [(size, limit) for limit in limits for size in (1, 2)] + [(s, 400 + i) for i, s in enumerate((4, 18, 34, 66))]
+    spec = made(refused, [(5, 1), (6, 2), (7, 3), (9, 4), *bad])
+
+    def wrong(size, limit):
+        return size if limit < 400 else refused(size, limit)
+
+    assert ("`size` is 1 or 2" in report(spec, wrong) or "`size` is 2 or 1" in report(spec, wrong)) == said
+
+
+@pytest.mark.parametrize(("right", "said"), [(2, False), (3, True)])
+def test_a_line_that_no_wrong_call_runs_needs_three_right_calls_that_do(right, said):
+    def steps(n):
+        """Ten times a number. -> int"""
+        return 10 * n
+
+    spec = made(steps, [(n,) for n in range(-9, right)])
+    source = (
+        "def steps(n):\n    out = 10 * n\n    if n < 0:\n        return out + 1\n    out = out + 0\n    return out\n"
+    )
+    function = written(source, "steps")
+    facts = Facts(spec, function, _calls(spec, function))
+    found = of_lines(facts)
+    assert found is None or "right one" in found.text
+    assert (len([c for c in facts.calls if not c.problem]) >= 3) == said
+    assert bool(found) == said
+
+
+@pytest.mark.parametrize("name", ["second_weight", "best_changes"])
+def test_a_matrix_that_is_symmetric_and_positive_in_all_cases_is_so_in_each_further_input(name):
+    spec = find(name)
+    place = next(i for i, x in enumerate(spec.all_cases()[0]) if getattr(x, "ndim", 0) == 2)
+    matrices = [case[place] for case, _ in more_cases(spec)]
+    assert len(matrices) > 5
+    assert all(np.allclose(m, m.T) and (np.linalg.eigvalsh(m) > 0).all() for m in matrices)
+
+
+def test_a_rotation_stays_one_in_further_inputs():
+    matrices = [q for (_, q), _ in more_cases(find("rotate_weights"))]
+    assert matrices and all(np.allclose(q @ q.T, np.eye(len(q))) for q in matrices)
+
+
+def two(n):
+    """A number and its third. -> (float, float)"""
+    return n / 3, n
+
+
+def test_a_sign_is_the_other_one_within_the_tolerance():
+    numbers = [1.0, 4.0, 7.0, 9.0, 12.5, 3.25]
+    spec = made(two, [(n,) for n in numbers], tolerance=1e-9)
+    assert "has the other sign, on all 6 cases" in report(spec, lambda n: (-n / 3 * (1 + 1e-14), n)).replace(
+        "opposite sign", "has the other sign"
+    )
+    assert "other sign" not in report(spec, lambda n: (-n / 3 + 1e-6, n))
+
+
+def halved(values):
+    """Half of each. -> (n,) float64"""
+    return values / 2
+
+
+def test_all_values_of_a_result_are_not_at_most_so_many():
+    arrays = [np.array(v, float) for v in ([1, 2], [5, 3, 8, 1], [7, 7, 2], [9, 4, 6, 2, 1])]
+    spec = made(halved, [(v,) for v in arrays])
+
+    def wrong(values, last):
+        found = np.sqrt(values) * 3 + values**2
+        found[: len(found) if len(found) == last else 1] = values[: len(found) if len(found) == last else 1] / 2
+        return found
+
+    said = report(spec, lambda values: np.where(values > (5 if len(values) == 3 else -1), wrong(values, 0), values / 2))
+    assert "at most 3 of 3" not in said and "at most 4 of 4" not in said and "at most 5 of 5" not in said
+
+
+@pytest.mark.parametrize(("factor", "title"), [(1, "too large by bits"), (3, "off in proportion")])
+def test_an_offset_is_titled_as_what_it_is_and_a_proportion_as_a_proportion(factor, title):
+    def same(number, bits):
+        """The number. -> int"""
+        return number
+
+    spec = made(same, [(n, b) for n, b in ((9, 4), (77, 8), (300, 9), (5, 3), (1000, 10), (70000, 17))])
+    facts = Facts(spec, function := (lambda number, bits: number + factor * bits), _calls(spec, function))
+    assert next(of_differences(facts, facts.calls)).title.replace("`", "") == title
+
+
+@pytest.mark.parametrize(
+    ("unpack", "said"),
+    [
+        (lambda data: struct.unpack_from("<2I", data), "`struct` needs 8 bytes, and there are fewer;"),
+        (lambda data: struct.unpack("<2I", data), "`struct` needs 8 bytes, and there are fewer or more;"),
+    ],
+)
+def test_too_many_bytes_are_not_named_where_only_too_few_can_fail(unpack, said):
+    def numbers(data):
+        """Two numbers. -> tuple; raises ValueError if there are not 8 bytes"""
+        if len(data) != 8:
+            raise ValueError("8 bytes")
+        return struct.unpack("<2I", data)
+
+    spec = made(numbers, [(bytes(range(8)),), (bytes(8),), (b"\x01" * 8,), (bytes(3),), (bytes(7),), (b"",)])
+    assert said.rstrip(";") + ")" in report(spec, lambda data: unpack(data))
+
+
+def test_the_parts_of_wrong_bytes_are_named_in_the_order_of_the_fields():
+    def three(a, b, c):
+        """Three bytes. -> bytes"""
+        return bytes([a, b, c])
+
+    numbers = [(1, 2, 3), (40, 50, 60), (7, 90, 11), (100, 20, 30)]
+    spec = made(three, numbers, fields=lambda a, b, c: [("x", 0, 1), ("y", 1, 2), ("z", 2, 3)])
+    said = report(spec, lambda a, b, c: bytes([a * a % 251 ^ 9, b * c % 241 ^ 77, c]) if a > 1 else three(a, b, c))
+    assert "x is wrong on 3, y is wrong on 3" in said or "x and y" in said
