@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import platform
 import re
 import runpy
 import shlex
@@ -23,6 +24,7 @@ OLDEST = (3, 11)
 UV = "uv==0.13.9"  # it knows where PyTorch keeps the builds for processors; pip would have to be told the address
 REQUIREMENTS = ("requirements.txt", "constraints.txt", "pyproject.toml")
 SITE = "_build/html/index.html"
+WHEELS = "wheels"  # in a bundle: all packages, so that nothing is asked of a registry
 BUILT = (
     *(".venv", ".venv-lowest", "_build", ".mutants", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache"),
     *("notebooks/workspace", "solutions/workspace"),
@@ -104,6 +106,13 @@ COMMANDS = {
             Step("", ("python", "tools/check_site.py", "_build/html")),
         ),
     ),
+    "bundle": Command(
+        "the whole course in one folder, for a computer without a network",
+        (
+            Step("the site, alive", ("python", "-m", "miniquant.course", "live")),
+            Step("the course, its packages and the site in one folder", ("python", "tools/bundle.py")),
+        ),
+    ),
     "notebooks": Command(
         "derive notebooks/ from solutions/ and run both",
         (Step("", ("python", "tools/notebooks.py")), Step("", ("python", "tools/course.py"))),
@@ -174,6 +183,7 @@ def setup(root: Path, cpu: bool = False) -> None:
         return
     say("setting up .venv (a few minutes the first time)")
     python = program(root, "python")
+    refuse_other_wheels(root)
     if not Path(python).exists():
         if sys.version_info < OLDEST:
             raise Stopped(
@@ -186,7 +196,7 @@ def setup(root: Path, cpu: bool = False) -> None:
         python = program(root, "python")
     log = root / ".venv" / "install.log"
     log.write_text("", "utf-8")
-    if cpu:
+    if cpu and not (root / WHEELS).is_dir():
         processors_torch(root, python, log)
     requirements = ["-r", "requirements.txt", "-c", "constraints.txt"]
     logged(root, [python, "-m", "pip", "install", "--progress-bar", "on", *requirements], log)
@@ -195,6 +205,21 @@ def setup(root: Path, cpu: bool = False) -> None:
         subprocess.run(disable, cwd=root, stdout=file, stderr=file)  # nbgrader's menu is for instructors
     (root / ".venv/etc/jupyter/jupyter_server_config.d/nbgrader.json").unlink(missing_ok=True)
     (root / ".venv" / ".installed").touch()
+
+
+def this_python() -> str:
+    """Version of Python and kind of machine, on which it depends which packages can be installed."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]} {platform.system()} {platform.machine()}"
+
+
+def refuse_other_wheels(root: Path) -> None:
+    """Raises ``Stopped`` if this is a bundle, and its packages are for another Python or machine."""
+    mark = root / WHEELS / "for.txt"
+    if mark.is_file() and (found := mark.read_text("utf-8").strip()) != this_python():
+        raise Stopped(
+            f"the packages of this bundle are for Python {found}, and this is Python {this_python()}; start it with "
+            "that version of Python, or make a bundle on this machine (README.md, without a network)"
+        )
 
 
 def processors_torch(root: Path, python: str, log: Path) -> None:
@@ -206,8 +231,11 @@ def processors_torch(root: Path, python: str, log: Path) -> None:
 
 def logged(root: Path, command: list[str], log: Path) -> None:
     """Run an installer, a dot every three seconds, its lines in a file. Raises ``Stopped`` with the last of them."""
+    wheels = root / WHEELS
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(wheels)} if wheels.is_dir() else {}
+    environment = {**variables(), **offline}
     with log.open("ab") as file:
-        running = subprocess.Popen(command, cwd=root, env=variables(), stdout=file, stderr=subprocess.STDOUT)
+        running = subprocess.Popen(command, cwd=root, env=environment, stdout=file, stderr=subprocess.STDOUT)
         while True:
             try:
                 code = running.wait(3)
