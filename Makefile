@@ -1,4 +1,4 @@
-# make book · make test · make live · make bundle · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
+# make book · make test · make live · make bundle · make pdf · make quick · make lab · make notebooks · make bench · make fuzz · make mutants · make clean      (each sets up .venv by itself)
 PYTHON ?= python3
 BIN := .venv/bin
 # what setup, book, test, lab and others run stands in src/miniquant/course.py; without make: python -m miniquant.course test
@@ -10,13 +10,14 @@ unexport PYTHONDONTWRITEBYTECODE
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict live bundle test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
+.PHONY: help book book-strict live bundle pdf test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
 	@echo "make test        set up .venv and run all tests"
 	@echo "make live        the site, with Python, an editor and llama.cpp in its pages: try a lab with nothing installed"
 	@echo "make bundle      the course, its packages and the live site in one folder, for a computer without a network"
+	@echo "make pdf         the course as one book on paper, with links and page numbers; it needs a Chromium"
 	@echo "make quick       the tests of formats, quantization and the engine of the labs, for everyday work"
 	@echo "make lowest      the same tests with the lowest versions that pyproject.toml declares, in .venv-lowest"
 	@echo "make lab         open JupyterLab on notebooks/; make lab LAB=06 opens that lab"
@@ -33,7 +34,7 @@ help:
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
 	@$(COURSE) setup
 
-book test live quick notebooks bundle book-strict:
+book test live quick notebooks bundle pdf book-strict:
 	@$(COURSE) $@
 
 lab:

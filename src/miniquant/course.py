@@ -113,6 +113,13 @@ COMMANDS = {
             Step("the course, its packages and the site in one folder", ("python", "tools/bundle.py")),
         ),
     ),
+    "pdf": Command(
+        "the course as one book on paper, from the site that is built; it needs a Chromium",
+        (
+            Step("", ("python", "-m", "pip", "install", "-q", "playwright==1.65.2", "pikepdf==10.18.0")),
+            Step("the book: every page in order, printed", ("python", "tools/pdf.py")),
+        ),
+    ),
     "notebooks": Command(
         "derive notebooks/ from solutions/ and run both",
         (Step("", ("python", "tools/notebooks.py")), Step("", ("python", "tools/course.py"))),
@@ -370,7 +377,7 @@ def _run(root: Path, options: argparse.Namespace) -> int:
         return 0
     setup(root, options.cpu)
     code = 0
-    if options.command == "live" and not (root / SITE).exists():  # a site that is there is made live as it is
+    if options.command in ("live", "pdf") and not (root / SITE).exists():  # a site that is there is taken as it is
         code = perform(root, COMMANDS["book"])
     return code or perform(root, command)
 
