@@ -499,7 +499,7 @@ def test_a_stub_behind_a_decorator_of_its_own_is_a_stub():
 
 def test_a_students_function_cannot_change_a_table_of_the_course():
     from miniquant.lessons.hostile_files.naive import SCALARS
-    from miniquant.lessons.safetensors.tensor_entries import ITEM
+    from miniquant.lessons.safetensors.items import ITEM
 
     for table in (ITEM, SCALARS):
         with pytest.raises(TypeError):

@@ -13,7 +13,7 @@ import pytest
 from miniquant.lab import find
 from miniquant.lab.checking import evaluate
 from miniquant.lessons.pickle.toys import MARK, above_the_mark
-from miniquant.lessons.safetensors.tensor_entries import ITEM
+from miniquant.lessons.safetensors.items import ITEM
 
 GIVEN = {
     "io": io, "json": json, "math": math, "pickle": pickle, "struct": struct, "ITEM": ITEM, "MARK": MARK,

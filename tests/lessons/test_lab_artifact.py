@@ -41,9 +41,10 @@ from miniquant.lessons.pickle.run_pickle import run_pickle
 from miniquant.lessons.pickle.run_small_pickle import run_small_pickle
 from miniquant.lessons.pickle.toys import operations, small_pickle, watched
 from miniquant.lessons.safetensors.check_layout import check_layout
+from miniquant.lessons.safetensors.items import ITEM
 from miniquant.lessons.safetensors.read_safetensors_head import read_safetensors_head
 from miniquant.lessons.safetensors.safetensors_head import safetensors_head
-from miniquant.lessons.safetensors.tensor_entries import ITEM, tensor_entries
+from miniquant.lessons.safetensors.tensor_entries import tensor_entries
 from miniquant.lessons.what_a_model_is.gradient_descent import gradient_descent
 from miniquant.lessons.what_a_model_is.gradients import gradients
 from miniquant.lessons.what_a_model_is.rmse import rmse

@@ -49,10 +49,13 @@ def board(exercise: str | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
 @click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
 @click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
-def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of the random cases; a new one if it is left out.")
+@click.option("--trust", is_flag=True, help="Grade without walls where this system has none.")
+def grade(folder: Path, out: Path, seconds: float, megabytes: int, seed: int | None, trust: bool) -> None:
     """Grade a FOLDER of submitted notebooks (FOLDER/student/09-writer.ipynb).
 
-    The results are written after each notebook, so stopping with Ctrl-C loses none.
+    The code of a notebook runs in a process that reads no solution, writes only into a folder that is removed, has no
+    network and starts no program. The results are written after each notebook, so stopping with Ctrl-C loses none.
     """
     from collections import Counter
 
@@ -61,6 +64,7 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
 
     from ..lab.grading import grade as grading
 
+    seed = grading.new_seed() if seed is None else seed
     console = Console(stderr=True)
     table, details = grading.result_paths(out)
     kept: list[grading.Result] = []
@@ -70,10 +74,10 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
 
     def keep(results: list[grading.Result]) -> None:
         kept[:] = results
-        grading.write_results(results, out)
+        grading.write_results(results, out, seed)
 
     try:
-        grading.grade(folder, seconds, megabytes, bar, keep)
+        grading.grade(folder, seconds, megabytes, bar, keep, seed=seed, trust=trust)
     except KeyboardInterrupt:
         graded = f"{table} and {details} hold the {len(kept)} students graded so far" if kept else "nothing is graded"
         click.echo(f"stopped; {visible(graded)}", err=True)
@@ -84,7 +88,7 @@ def grade(folder: Path, out: Path, seconds: float, megabytes: int) -> None:
         click.echo(f"{visible(result.student)}: {summary}")
         for problem in result.problems:
             click.echo(f"  {visible(problem)}")
-    click.echo(visible(f"wrote {table} and {details}"))
+    click.echo(visible(f"wrote {table} and {details}; the seed of the cases is {seed}"))
 
 
 @click.command()

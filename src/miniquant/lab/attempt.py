@@ -61,6 +61,37 @@ class Outcome:
         return equal(self.result, other.result, tolerance)
 
 
+class Far:
+    """A function that runs in another process; ``told`` is what its last call did there, beside what it gave.
+
+    ``seconds`` is the limit that a call has to keep there. ``observed``: what it gives was observed there already.
+    An error that it raises has an ``Origin``, since nothing can be seen of the call but what was told.
+    """
+
+    told: Outcome = Outcome()
+    seconds: float | None = None
+    observed: bool = False
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """Call the function there."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where an error of another process was raised: by a ``raise`` of its own, by a stub; and its trace."""
+
+    own: bool
+    stub: bool
+    trace: str = ""
+
+
+def origin_of(error: BaseException | None) -> Origin | None:
+    """The origin of an error of another process; None for an error of this one."""
+    found = getattr(error, "origin", None)
+    return found if isinstance(found, Origin) else None
+
+
 def same_error(a: BaseException | None, b: BaseException | None) -> int:
     """2 if two errors say the same, 1 if both are refusals that somebody wrote in their own words, 0 otherwise.
 
@@ -79,6 +110,8 @@ def same_error(a: BaseException | None, b: BaseException | None) -> int:
 
 def is_own(error: BaseException) -> bool:
     """Whether an error comes from a ``raise`` in the code of a student or a lesson, not from Python or a library."""
+    if origin := origin_of(error):
+        return origin.own
     if error.__traceback__ is None:
         return isinstance(error, MiniquantError)
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
@@ -96,6 +129,8 @@ def _words(error: BaseException) -> str:
 
 def is_stub(error: BaseException | None, function: Function) -> bool:
     """Whether ``error`` is the ``NotImplementedError`` that the body of ``function`` itself raises."""
+    if origin := origin_of(error):
+        return origin.stub and isinstance(error, NotImplementedError)
     if not isinstance(error, NotImplementedError) or error.__traceback__ is None:
         return False
     *_, (last, _) = traceback.walk_tb(error.__traceback__)
@@ -107,10 +142,14 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
     arguments = copy.deepcopy(case)
     printed = io.StringIO()
     memory = MEMORY if seconds is not None else None
-    watched = Watched(function) if spec.observe and function is not spec.oracle else None  # it may be given copies
+    far = function if isinstance(function, Far) else None
+    if far:
+        far.seconds = seconds
+    watch = spec.observe and function is not spec.oracle and not far
+    watched = Watched(function) if watch else None  # it may be given copies
 
     def change() -> Change | None:
-        return change_of(case, arguments) or (watched.change if watched else None)
+        return change_of(case, arguments) or (watched.change if watched else far.told.change if far else None)
 
     try:
         with (
@@ -121,22 +160,36 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
             warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
-            result = spec.run(watched or function, arguments)
+            result = far(*arguments) if far and far.observed else spec.run(watched or function, arguments)
     except (Exception, TooSlow, SystemExit) as error:
-        return Outcome(error=error, printed=printed.getvalue(), change=change())
+        return Outcome(error=error, printed=_printed(printed, far), change=change())
     if bits := _bits_of(result):
         large = Finding(f"the result has an integer of {bits:,} bits", f"an integer of {bits:,} bits")
-        return Outcome(error=large, printed=printed.getvalue(), change=change())
-    view = not spec.may_view and any(_shares_memory(result, argument) for argument in arguments)
-    warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), "")
-    return Outcome(_copied(result), None, printed.getvalue(), change(), view, warned, result)
+        return Outcome(error=large, printed=_printed(printed, far), change=change())
+    told = far.told if far else Outcome()
+    view = told.view or any(_shares_memory(result, argument) for argument in arguments)
+    warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), told.warned)
+    printed_text = _printed(printed, far)
+    return Outcome(_copied(result), None, printed_text, change(), view and not spec.may_view, warned, result, told.kept)
+
+
+def _printed(here: io.StringIO, far: Far | None) -> str:
+    """What a call printed, in this process or in its own."""
+    return here.getvalue() or (far.told.printed if far else "")
 
 
 def attempts(
-    spec: Exercise, function: Function, cases: Iterable[Case], seconds: float | None = None
+    spec: Exercise,
+    function: Function,
+    cases: Iterable[Case],
+    seconds: float | None = None,
+    earlier: list[Any] | None = None,
 ) -> Iterator[Outcome]:
-    """A call for each case, in order; each outcome knows whether an earlier call gave the same memory."""
-    earlier: list[Any] = []
+    """A call for each case, in order; each outcome knows whether an earlier call gave the same memory.
+
+    ``earlier`` are results of calls before these; the results of these are added to it.
+    """
+    earlier = [] if earlier is None else earlier
     for case in cases:
         outcome = attempt(spec, function, case, seconds)
         own = [part for part in _parts(outcome.own) if _changeable(part)]

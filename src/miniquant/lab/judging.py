@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -27,10 +26,10 @@ from .near.repair import place_of_repair
 from .report import LIKELY, SAME, SEEN, Report, Shown
 from .source import speaks_of_other_code
 from .spec import Exercise, Finding, Function
-from .verdict import Call, Facts, named, problem, smallest
+from .trace import trace_of
+from .verdict import Call, Facts, problem, smallest
 
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
-FRAMES = 3  # so many lines of a traceback that repeats itself are shown
 
 
 def evaluate(
@@ -106,7 +105,7 @@ def _failure(facts: Facts, search: bool) -> Report:
         got=shown.outcome.error or shown.outcome.result,
         shown=_shown(facts, shown, shown is not _smallest(facts.wrong)),
         note=_note(shown.outcome),
-        trace=_trace(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
+        trace=trace_of(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
         **cause,
     )
 
@@ -220,13 +219,3 @@ def _note(outcome: Outcome) -> str:
     if outcome.printed:
         return f"it printed {short(outcome.printed)}"
     return f"numpy or Python warns: {outcome.warned}" if outcome.warned else ""
-
-
-def _trace(error: BaseException, function: Any) -> str:
-    """The lines of the traceback that lie in the student's function or below it; of a long one only the first."""
-    frames = traceback.extract_tb(error.__traceback__)
-    first = next((i for i, f in enumerate(frames) if f.name == function.__name__), len(frames))
-    lines = [f"line {f.lineno} in {f.name}: {f.line}" for f in frames[first:]]
-    if isinstance(error, RecursionError) and len(lines) > FRAMES:
-        lines = [*lines[:FRAMES], f"… and {len(lines) - FRAMES} more lines like these"]
-    return "\n".join([*lines, named(error)])

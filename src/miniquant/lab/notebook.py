@@ -41,11 +41,15 @@ def read_code(path: str | os.PathLike[str]) -> Code:
 
     Raises ``MiniquantError`` if the file is no notebook, ``OSError`` if it cannot be read.
     """
+    return code_of(Path(path).read_bytes(), os.path.basename(os.fsdecode(path)))
+
+
+def code_of(data: bytes, name: str) -> Code:
+    """The code of a notebook from its bytes; ``name`` is what an error calls it. As ``read_code``."""
     try:
-        cells = json.loads(Path(path).read_text("utf-8"))["cells"]
+        cells = json.loads(data.decode("utf-8"))["cells"]
         sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        name = os.path.basename(os.fsdecode(path))
         raise MiniquantError(
             f"{name} is no notebook ({type(error).__name__}: {error}); expected JSON with a list of cells"
         ) from error

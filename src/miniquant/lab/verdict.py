@@ -19,6 +19,7 @@ from .compare import Difference, difference, short, told_apart
 from .limit import TooSlow
 from .more_cases import further
 from .spec import Case, Exercise, Finding, Function, Same
+from .trace import named
 
 
 @dataclass(frozen=True)
@@ -181,10 +182,3 @@ def change_shown(before: Any, after: Any) -> tuple[str, str]:
 
 def _expectation(expected: Outcome) -> str:
     return named(expected.error) if expected.error else short(expected.result)
-
-
-def named(error: BaseException) -> str:
-    """``ValueError: …``, or the type alone if the error says nothing; ``struct.error`` rather than ``error``."""
-    name = type(error).__name__
-    name = f"{type(error).__module__}.{name}" if name == "error" else name
-    return f"{name}: {error}" if str(error) else name

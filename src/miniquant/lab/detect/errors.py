@@ -10,7 +10,8 @@ from ..attempt import is_own, outcomes_of
 from ..compare import short
 from ..limit import TooSlow
 from ..spec import Finding
-from ..verdict import Call, Facts, asked_errors, named, smallest
+from ..trace import named
+from ..verdict import Call, Facts, asked_errors, smallest
 from .raised import condition_of, example_of, line_of
 from .seen import Seen, some
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from ..compare import kind, short
 from ..spec import Function
-from ..verdict import Call, named, smallest
+from ..trace import named
+from ..verdict import Call, smallest
 
 LONGEST = 60  # characters of a line of code, or of a value
 NAMES = 3  # whose values are said

@@ -6,7 +6,6 @@ import copy
 import functools
 import json
 import math
-import os
 import struct
 import tempfile
 from collections import Counter
@@ -76,8 +75,10 @@ def _random(seed: int, count: int) -> np.ndarray:
 
 def folder() -> tempfile.TemporaryDirectory[str]:
     """A temporary folder, in memory where the machine has one: a thousand files are written in a moment."""
-    memory = Path("/dev/shm")
-    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
+    try:
+        return tempfile.TemporaryDirectory(dir="/dev/shm")
+    except OSError:
+        return tempfile.TemporaryDirectory()
 
 
 class Pipeline:

@@ -9,10 +9,8 @@ from fractions import Fraction
 
 from ...formats.pickle.scan import imports, off_list
 from ...lab import Exercise, Mistake, body, edit
-from ...lab.spec import Finding
+from .stage import BYSTANDER, loaded
 from .toys import Call, operations, short_text
-
-BYSTANDER = f"{__package__}.bystander"  # a module that nothing has imported
 
 
 def load_restricted(data, allowed):
@@ -42,22 +40,6 @@ def oracle(data, allowed):
     if off_list(imports(data), allowed):
         raise pickle.UnpicklingError("a name is not on the list")
     return pickle.loads(data)
-
-
-def loaded(function, case):
-    """What the function returns or raises; a Finding if it raised too late, when the import was already made."""
-    sys.modules.pop(BYSTANDER, None)
-    try:
-        result = function(*case)
-        if isinstance(result, pickle.Unpickler):
-            raise Finding("nothing is loaded yet: call the method `load` of your unpickler", "the unpickler itself")
-        return "the function of a module off the list" if getattr(result, "__module__", "") == BYSTANDER else result
-    except pickle.UnpicklingError:
-        if BYSTANDER in sys.modules:
-            done = "called" if sys.modules[BYSTANDER].CALLS else "imported"
-            what = f"the refusal comes too late: a function that is not allowed was {done} before UnpicklingError"
-            raise Finding(what, f"{BYSTANDER}.called was {done}") from None
-        raise
 
 
 def cases(random):

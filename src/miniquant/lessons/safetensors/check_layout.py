@@ -5,8 +5,8 @@ import math
 import operator
 
 from ...lab import Exercise, Mistake, edit, omit
+from .items import ITEM
 from .observed import names_in_order
-from .tensor_entries import ITEM
 
 
 def check_layout(entries, n_bytes):

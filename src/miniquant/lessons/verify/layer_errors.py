@@ -1,11 +1,12 @@
 """The error of every layer's output."""
 
 from ...lab import Exercise, Mistake, body, edit
-from ...lab.spec import Finding
 from .layer_outputs import layer_outputs
 from .max_abs_error import oracle as worst_by_hand
+from .stage import with_models
 from .tensor_errors import tensor_errors
-from .toys import HALVED, TOYS, settled, tokens_of, toy, toy_outputs
+from .toys import HALVED, TOYS, tokens_of, toy
+from .toys_by_hand import toy_outputs
 
 
 def layer_errors(expected, found, tokens):
@@ -37,17 +38,6 @@ def cases(random):
     return [*made, *longer, (first, second, tokens_of(*random.integers(0, 4, (2, 2)).tolist()))]
 
 
-def _with_models(function, case):
-    """Build both models; look at what the function left on them, then at the errors."""
-    models = [toy(case[0]).train(), toy(case[1])]
-    errors = function(*models, case[2])
-    if any(m._forward_hooks or m._forward_pre_hooks for model in models for m in model.modules()):
-        raise Finding("after your function has ended, its hooks are still on a model", "hooks that nobody removed")
-    if [model.training for model in models] != [True, False]:
-        raise Finding("your function changed the mode of a model", "another mode than before")
-    return settled(errors)
-
-
 def quantities(expected, found, tokens):
     """The outputs that are compared."""
     one, two = (toy_outputs(toy(name), tokens) for name in (expected, found))
@@ -63,7 +53,7 @@ def quantities(expected, found, tokens):
 
 EXERCISE = Exercise(
     goal="Run two models on the same tokens and return the largest absolute error of every layer's output, by name.",
-    reference=layer_errors, oracle=oracle, cases=cases, minutes=3, difficulty="core", ordered=True, observe=_with_models,
+    reference=layer_errors, oracle=oracle, cases=cases, minutes=3, difficulty="core", ordered=True, observe=with_models,
     quantities=quantities,
     hints=(
         "You have built both halves of this already; make sure that their checks pass first.",

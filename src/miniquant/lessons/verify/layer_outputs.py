@@ -1,9 +1,10 @@
 """Every module's output during one forward pass."""
 
 from ...lab import Exercise, Mistake, edit
-from ...lab.spec import Finding
-from .toys import HALVED, TOYS, VOCABULARY, settled, tokens_of, toy, toy_inputs
-from .toys import toy_outputs as oracle
+from .stage import with_model
+from .toys import HALVED, TOYS, VOCABULARY, tokens_of, toy
+from .toys_by_hand import toy_inputs
+from .toys_by_hand import toy_outputs as oracle
 
 
 def layer_outputs(model, tokens):
@@ -53,44 +54,6 @@ def cases(random):
     ]
 
 
-def _with_model(function, case):
-    """Build the model that the case describes; look at what the function left on it, then at the outputs."""
-    import torch
-
-    description, _, more = case[0].partition(", in training mode")
-    model, passes = toy(description).train(bool(more)), []
-    others = [model.register_forward_pre_hook(lambda *_: passes.append(model.training))]  # counts, and must stay
-    others += [module.register_forward_hook(lambda *_: None) for module in model.block.children()]  # must stay, too
-    ours, before = {handle.id for handle in others}, [weight.requires_grad for weight in model.parameters()]
-    try:
-        outputs = function(model, case[1])
-    finally:
-        hooks = {h for m in model.modules() for h in (*m._forward_hooks, *m._forward_pre_hooks)}
-        gradients = torch.is_grad_enabled()
-        torch.set_grad_enabled(True)
-        if hooks - ours:
-            raise Finding("after your function has ended, its hooks are still on the model", "hooks that nobody removed")
-    if hooks != ours:
-        raise Finding("a hook of somebody else is gone from the model", f"{len(hooks)} of {len(ours)} hooks of others")
-    if [weight.requires_grad for weight in model.parameters()] != before:
-        raise Finding("your function changed which parameters of the model track gradients", "another `requires_grad`")
-    if any(m.forward != type(m).forward.__get__(m) for m in model.modules()):
-        raise Finding("your function replaced `forward` of a module, and left it so", "a module with another `forward`")
-    if model.training != bool(more) or any(m.training != bool(more) for m in model.modules()):
-        mode = "training" if more else "evaluation"
-        raise Finding(f"the model was in {mode} mode, and your function changed that", "the other mode")
-    if passes and passes[0] != bool(more):
-        mode = "evaluation" if more else "training"
-        raise Finding(f"the model ran in {mode} mode; your function changed that for the pass", f"a pass in {mode} mode")
-    if not gradients:
-        raise Finding("gradients are switched off after your function has ended", "torch.is_grad_enabled() is False")
-    if len(passes) > 1:
-        raise Finding(f"the model ran {len(passes)} times; one pass fills all hooks", f"{len(passes)} passes")
-    if isinstance(outputs, dict) and any(getattr(w, "requires_grad", False) for w in outputs.values()):
-        raise Finding("some of the tensors that you return still track gradients", "tensors with requires_grad=True")
-    return settled(outputs)
-
-
 def quantities(model, tokens):
     """What goes into the modules, and parts of what comes out."""
     description = model.partition(", in training mode")[0]
@@ -109,7 +72,7 @@ def quantities(model, tokens):
 
 EXERCISE = Exercise(
     goal="Capture the output of every module during one forward pass with forward hooks, and leave no hook behind.",
-    reference=layer_outputs, oracle=oracle, cases=cases, minutes=12, difficulty="core", ordered=True, observe=_with_model,
+    reference=layer_outputs, oracle=oracle, cases=cases, minutes=12, difficulty="core", ordered=True, observe=with_model,
     quantities=quantities,
     hints=(
         "Every module gets a hook of its own that knows the module's name; so make the hooks in a small function that takes the name.",
