@@ -6,8 +6,8 @@ from ...lab import Exercise, Mistake, edit
 def aligned_offsets(sizes, alignment):
     """Where each tensor begins, in bytes from the start of the data.
 
-    sizes: list of integers from 0 to 2**40, the bytes of each tensor;
-        alignment: any integer of 1 or more
+    sizes: list of integers from 0 to 2**40, the bytes of each tensor, at
+        most 1,000 of them; alignment: an integer from 1 to 65,536
     ->   list of offsets, one for each tensor, [] if there is none; the
          first is 0, each is a multiple of alignment, each tensor as soon as
          possible after the one before it; the tensor after one of 0 bytes

@@ -61,7 +61,8 @@ def weights(description: str) -> dict[str, list[list[float]]]:
     for index, (name, rows) in enumerate(LAYERS.items()):
         start = 7 * number + 3 * index
         found[name] = [[((start + 5 * (WIDTH * r + c)) % 17 - 8) / 8 for c in range(WIDTH)] for r in range(rows)]
-        found[name][0][0] += changes.get(name, 0.0)
+        change = changes.get(name, 0.0)
+        found[name][-1 if change != change else 0][0] += change  # a NaN that comes first Python's max would find
     return found
 
 
