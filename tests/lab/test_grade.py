@@ -367,35 +367,35 @@ def three(tmp_path):
     return tmp_path
 
 
-def invoke(folder, out="grades"):
-    return CliRunner().invoke(main, ["grade", str(folder / "class"), "--out", str(folder / out)])
+def invoke(folder, out="grades", more=()):
+    return CliRunner().invoke(main, ["grade", str(folder / "class"), "--out", str(folder / out), *more])
 
 
 def stored(folder):
     return json.loads((folder / "grades.json").read_text()), list(csv.DictReader((folder / "grades.csv").open()))
 
 
-def test_results_are_on_the_disk_after_every_notebook_and_ctrl_c_loses_none(monkeypatch, three):
+def test_a_row_is_on_the_disk_after_every_student_and_ctrl_c_loses_none(monkeypatch, three):
     seen = []
 
     def run(path, result, *_):
         seen.append(f"{path.parent.name}/{path.name}")
-        if len(seen) == 2:  # the first notebook is kept while the second is graded
-            details, rows = stored(three)
-            assert [row["exercises"]["pack_int4"]["status"] for row in details] == ["passed"]
-            assert rows[0]["pack_int4"] == "passed"
-            assert rows[0]["problems"] == "10-reader.ipynb: not graded yet"
-        if len(seen) == 3:
+        if len(seen) == 3:  # the first student is kept while the second is graded
+            (kept,) = grading.read_rows(three / "grades.jsonl").values()
+            assert (kept.student, kept.status("pack_int4")) == ("ann", "passed")
             raise KeyboardInterrupt
         passes(path, result)
 
     monkeypatch.setattr(grading, "grade_notebook", run)
     result = invoke(three)
     assert result.exit_code == 1
-    assert "hold the 1 students graded so far" in result.output
+    assert "holds the 1 students graded so far" in result.output
+    monkeypatch.setattr(grading, "grade_notebook", lambda path, *_: seen.append(path.parent.name))
+    assert invoke(three, more=["--resume"]).exit_code == 0
+    assert seen[3:] == ["bob"]
     details, rows = stored(three)
-    assert [(row["student"], row["passed"], row["problems"]) for row in rows] == [("ann", "1", "")]
-    assert [row["student"] for row in details] == ["ann"]
+    assert [row["pack_int4"] for row in rows] == ["passed", "missing"]
+    assert details[0]["seed"] == details[1]["seed"]
 
 
 def test_a_file_of_results_is_replaced_as_a_whole(monkeypatch, three):

@@ -18,7 +18,7 @@ import click
 from ..core.errors import MiniquantError
 from ..core.text import visible
 from ..inspect.output import binary_size, late_bar, open_streams, print_json, print_table
-from . import any_gguf, course
+from . import any_gguf, course, grading
 from .options import AS_JSON, FILE, FileType, TensorType, say_converted
 
 if TYPE_CHECKING:
@@ -309,7 +309,7 @@ for command in (
     course.progress,
     course.board,
     course.assemble,
-    course.grade,
+    grading.grade,
     course.lab,
 ):
     main.add_command(command)

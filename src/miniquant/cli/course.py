@@ -1,25 +1,11 @@
-"""The commands of the course: progress, board and assemble for students, grade for instructors, lab for authors."""
+"""The commands of the course: progress, board and assemble for students, lab for authors."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
-
-from ..core.text import visible
-
-
-class _Seconds(click.FloatRange):
-    """A number of seconds that a computer can wait. ``nan`` passes a plain FloatRange: no comparison is true of it."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        found = super().convert(value, param, ctx)
-        return found if found == found else self.fail(f"{value} is no number of seconds.", param, ctx)
-
-
-SECONDS, MEGABYTES = _Seconds(1, 24 * 60 * 60), click.IntRange(256, 1 << 20)
 
 
 @click.command()
@@ -42,53 +28,6 @@ def board(exercise: str | None) -> None:
 
     for number, name in enumerate([exercise] if exercise else open_exercises()):
         click.echo(("\n" if number else "") + repr(shown(name)))
-
-
-@click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), default=Path("grades"), help="Base name of the CSV and JSON.")
-@click.option("--seconds", type=SECONDS, default=120.0, show_default=True, help="Time for one notebook as a whole.")
-@click.option("--megabytes", type=MEGABYTES, default=4096, show_default=True, help="Memory for one notebook.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of the random cases; a new one if it is left out.")
-@click.option("--trust", is_flag=True, help="Grade without walls where this system has none.")
-def grade(folder: Path, out: Path, seconds: float, megabytes: int, seed: int | None, trust: bool) -> None:
-    """Grade a FOLDER of submitted notebooks (FOLDER/student/09-writer.ipynb).
-
-    The code of a notebook runs in a process that reads no solution, writes only into a folder that is removed, has no
-    network and starts no program. The results are written after each notebook, so stopping with Ctrl-C loses none.
-    """
-    from collections import Counter
-
-    from rich.console import Console
-    from rich.progress import track
-
-    from ..lab.grading import grade as grading
-
-    seed = grading.new_seed() if seed is None else seed
-    console = Console(stderr=True)
-    table, details = grading.result_paths(out)
-    kept: list[grading.Result] = []
-
-    def bar(items: Any, count: int) -> Any:
-        return track(items, "grading", total=count, console=console)
-
-    def keep(results: list[grading.Result]) -> None:
-        kept[:] = results
-        grading.write_results(results, out, seed)
-
-    try:
-        grading.grade(folder, seconds, megabytes, bar, keep, seed=seed, trust=trust)
-    except KeyboardInterrupt:
-        graded = f"{table} and {details} hold the {len(kept)} students graded so far" if kept else "nothing is graded"
-        click.echo(f"stopped; {visible(graded)}", err=True)
-        raise
-    for result in kept:
-        states = Counter(answer["status"] for answer in result.answers.values())
-        summary = ", ".join(f"{count} {status}" for status, count in sorted(states.items())) or "no exercise found"
-        click.echo(f"{visible(result.student)}: {summary}")
-        for problem in result.problems:
-            click.echo(f"  {visible(problem)}")
-    click.echo(visible(f"wrote {table} and {details}; the seed of the cases is {seed}"))
 
 
 @click.command()

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import hashlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from ...core.errors import MiniquantError
+from . import farm
 from .draw import new_seed
-from .judge import Desk, grade_notebook
+from .judge import Desk, grade_notebook, read_submission
 from .results import Result, result_paths, write_results
+from .rows import Rows, merge, read_rows
 
-__all__ = ["Desk", "Result", "grade", "grade_notebook", "new_seed", "result_paths", "submissions", "write_results"]
+__all__ = [
+    "Desk",
+    "Result",
+    "Rows",
+    "grade",
+    "grade_notebook",
+    "merge",
+    "new_seed",
+    "read_rows",
+    "result_paths",
+    "submissions",
+    "write_results",
+]
 
 
 def submissions(folder: Path) -> dict[str, list[Path]]:
@@ -35,30 +51,68 @@ def grade(
     folder: Path,
     seconds: float = 120,
     megabytes: int = 4096,
-    track: Callable[[Iterable[tuple[str, Path]], int], Iterable[tuple[str, Path]]] | None = None,
-    keep: Callable[[list[Result]], object] | None = None,
+    keep: Callable[[Result], object] | None = None,
     *,
     seed: int | None = None,
     trust: bool = False,
+    jobs: int = 1,
+    shard: tuple[int, int] = (1, 1),
+    done: dict[str, Result] | None = None,
+    dask: str = "",
 ) -> list[Result]:
-    """Grade every notebook below ``folder``.
+    """Grade every notebook below ``folder``; the results by the names of the students.
 
-    ``track`` may wrap the work in a progress bar: (items, count) -> items. ``keep`` is called after each notebook with
-    the results of all students so far, so that nothing is lost if the grading is stopped. ``seed`` is that of the
-    random cases, a new one if it is None. ``trust``: also where this system builds no walls.
+    ``keep`` is called with each student's result as it comes. ``seed`` is that of the random cases, a new one if it is
+    None. ``trust``: also where this system builds no walls. ``jobs``: so many processes grade. ``shard``: (2, 3) is the
+    second third of the students. ``done``: results that stay if their notebooks and their seed are the same. ``dask``:
+    the address of a scheduler whose workers grade.
     """
-    found = submissions(folder)
-    work = [(student, path) for student, paths in found.items() for path in paths]
-    results: dict[str, Result] = {}
-    desk = Desk(new_seed() if seed is None else seed, megabytes, trust)
+    seed = new_seed() if seed is None else seed
+    students = list(submissions(folder).items())[shard[0] - 1 :: shard[1]]
+    kept = {name: result for name, result in (done or {}).items() if _is_same(result, dict(students), folder, seed)}
+    work = [
+        (name, [(p.relative_to(folder).as_posix(), p) for p in paths]) for name, paths in students if name not in kept
+    ]
+    options = {"seed": seed, "seconds": seconds, "megabytes": megabytes, "trust": trust}
+    if dask:
+        results = farm.on_dask(work, options, dask)
+    elif jobs > 1:
+        results = farm.on_this_machine(work, options, jobs)
+    else:
+        results = _in_turn(work, options)
+    found = dict(kept)
+    for result in results:
+        found[result.student] = result
+        if keep:
+            keep(result)
+    return [found[student] for student, _ in students]
+
+
+def _is_same(result: Result, students: dict[str, list[Path]], folder: Path, seed: int) -> bool:
+    """Whether a result is of the notebooks that are there now, and of this seed."""
+    if result.student not in students or result.seed != seed:
+        return False
+    found = {}
+    for path in students[result.student]:
+        try:
+            found[path.relative_to(folder).as_posix()] = hashlib.sha256(read_submission(path)).hexdigest()
+        except (MiniquantError, OSError):
+            return False
+    return found == result.notebooks
+
+
+def _in_turn(work: farm.Work, options: dict[str, Any]) -> Iterator[Result]:
+    """Grade in this process, one student after the other."""
+    desk = Desk(options["seed"], options["megabytes"], options["trust"])
     try:
-        for student, path in track(work, len(work)) if track else work:
-            if student not in results:
-                results[student] = Result(student, waiting=[path.name for path in found[student]])
-            grade_notebook(path, results[student], desk, seconds)
-            results[student].waiting.remove(path.name)
-            if keep:
-                keep(list(results.values()))
+        for student, notebooks in work:
+            result = Result(student, seed=desk.seed)
+            for name, path in notebooks:
+                grade_notebook(path, result, desk, options["seconds"])
+                try:
+                    result.notebooks[name] = hashlib.sha256(read_submission(path)).hexdigest()
+                except (MiniquantError, OSError):
+                    continue
+            yield result
     finally:
         desk.close()
-    return list(results.values())

@@ -68,7 +68,7 @@ class Desk:
 class _Work:
     """One notebook while it is graded."""
 
-    path: Path
+    name: str
     data: bytes
     result: Result
     desk: Desk
@@ -80,7 +80,7 @@ class _Work:
 
     def note(self, problem: Any) -> None:
         """Keep a problem of this notebook."""
-        self.result.note(f"{self.path.name}: {str(problem)[:1000]}")
+        self.result.note(f"{self.name}: {str(problem)[:1000]}")
 
     def left(self) -> float:
         """Seconds."""
@@ -88,18 +88,23 @@ class _Work:
 
 
 def grade_notebook(path: Path, result: Result, desk: Desk, seconds: float = 120) -> None:
-    """Add one notebook's answers to ``result``; ``seconds`` is for the notebook as a whole.
-
-    A crash or a hang costs the exercise or the statement it happened in, no other: what is left of the notebook is
-    run again without it, in what is left of the time.
-    """
-    until = time.monotonic() + seconds
+    """Add the answers of the notebook at ``path`` to ``result``; ``seconds`` is for the notebook as a whole."""
     try:
         data = read_submission(path)
     except (MiniquantError, OSError) as error:
         result.note(f"{path.name}: {error}")
         return
-    work = _Work(path, data, result, desk, seconds, until)
+    grade_bytes(path.name, data, result, desk, seconds)
+
+
+def grade_bytes(name: str, data: bytes, result: Result, desk: Desk, seconds: float = 120) -> None:
+    """Add one notebook's answers to ``result``; ``name`` is its file's name.
+
+    A crash or a hang costs the exercise or the statement it happened in, no other: what is left of the notebook is
+    run again without it, in what is left of the time.
+    """
+    until = time.monotonic() + seconds
+    work = _Work(name, data, result, desk, seconds, until)
     _rounds(work, BARE)
     if work.later and work.left() > 0:
         work.skip = [name for name in work.skip if name in exercises()]
@@ -151,7 +156,7 @@ def _cells(work: _Work, room: Room, how: str, step: list[str]) -> dict[str, Any]
     """Have the cells run; return the message that lists the answers."""
     known = exercises()
     labs = {name: known.lab_of(name) for name in known}
-    start = {"notebook": encode(work.data), "name": work.path.name, "skip": work.skip, "labs": labs}
+    start = {"notebook": encode(work.data), "name": work.name, "skip": work.skip, "labs": labs}
     room.say(**start, seconds=max(work.left() / 2, 0.0), sliced=how == LIBRARY)
     until = work.until
     asked: dict[str, int] = {}
@@ -177,7 +182,7 @@ def _wanted(work: _Work, line: dict[str, Any], how: str, only: frozenset[str] | 
     A notebook whose name begins with the number of a lab counts for that lab alone, if it answers any of its exercises.
     A function that was imported, or lost its mark, is a failed answer.
     """
-    known, result, number = exercises(), work.result, work.path.name[:2]
+    known, result, number = exercises(), work.result, work.name[:2]
     said = [each for each in line["found"] if isinstance(each, dict) and each.get("name") in known]
     marked = {each["name"]: each for each in said if each.get("how") != "unmarked"}
     labs = {known.lab_of(name) for name in marked}

@@ -6,10 +6,11 @@ import csv
 import io
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
-from ...core.errors import WriteError
+from ...core.errors import MiniquantError, WriteError
 from ...core.files import atomic_write
 from ...core.text import visible
 from ..catalogue import exercises
@@ -23,13 +24,14 @@ class Result:
 
     ``flag`` says what a teacher should look at though the answer passed.
 
-    ``waiting`` names the notebooks that are not graded yet.
+    ``seed`` is that of the random cases. ``notebooks`` has what was graded: name -> SHA-256 of the file.
     """
 
     student: str
     answers: dict[str, dict[str, str]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    waiting: list[str] = field(default_factory=list)
+    seed: int | None = None
+    notebooks: dict[str, str] = field(default_factory=dict)
 
     def status(self, exercise: str) -> str:
         """One of ``RANK``."""
@@ -41,6 +43,18 @@ class Result:
         if (RANK.index(status), not flag) >= (RANK.index(self.status(exercise)), not old.get("flag")):
             found = {"status": status, "what": what, "got": got, "mistake": mistake, "flag": flag}
             self.answers[exercise] = {key: value for key, value in found.items() if value or key != "flag"}
+
+    def row(self) -> dict[str, Any]:
+        """The result as an object of JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any]) -> Result:
+        """The result of such an object. Raises ``MiniquantError`` if it is none."""
+        try:
+            return cls(**{each.name: row[each.name] for each in fields(cls)})
+        except (KeyError, TypeError) as error:
+            raise MiniquantError(f"a row of results lacks {error}") from None
 
     def note(self, problem: str) -> None:
         """Keep a problem, once."""
@@ -67,7 +81,7 @@ def result_paths(base: Path) -> tuple[Path, Path]:
     return table, details
 
 
-def write_results(results: list[Result], base: Path, seed: int | None = None) -> tuple[Path, Path]:
+def write_results(results: list[Result], base: Path) -> tuple[Path, Path]:
     """Write ``base.csv`` (a row a student, a column an exercise) and ``base.json`` (with the diagnoses), atomically.
 
     A character that cannot be printed is escaped in the CSV, and in the JSON only where UTF-8 has none for it.
@@ -81,13 +95,11 @@ def write_results(results: list[Result], base: Path, seed: int | None = None) ->
     for result in results:
         states = [result.status(name) for name in names]
         passed = states.count("passed")
-        problems = [*result.problems, *(f"{name}: not graded yet" for name in result.waiting)]
         flags = "; ".join(f"{name}: {answer['flag']}" for name, answer in result.answers.items() if answer.get("flag"))
-        writer.writerow([visible(result.student), passed, *states, flags, visible("; ".join(problems))])
+        writer.writerow([visible(result.student), passed, *states, flags, visible("; ".join(result.problems))])
         answers = {name: result.answers.get(name, {"status": "missing"}) for name in names}
-        rows.append(
-            {"student": result.student, "passed": passed, "seed": seed, "exercises": answers, "problems": problems}
-        )
+        about = {"student": result.student, "passed": passed, "seed": result.seed}
+        rows.append({**about, "exercises": answers, "problems": result.problems})
     as_json = json.dumps(rows, indent=1, ensure_ascii=False) + "\n"
     for path, content in ((table, text.getvalue()), (details, as_json)):
         with atomic_write(path) as file:
