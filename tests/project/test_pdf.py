@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
+import pdf
 import pytest
 from bs4 import BeautifulSoup
 from places import ROOT
-
-sys.path.insert(0, str(ROOT / "tools"))
-import pdf
 
 PAGE = """<html><head><link rel="stylesheet" href="../_static/a.css?v=1"></head><body><nav>menu</nav>
 <article><h1 id="one">One<a class="headerlink" href="#one">#</a></h1><p><a href="b.html#two">next</a>
