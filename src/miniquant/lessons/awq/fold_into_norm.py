@@ -54,6 +54,12 @@ def cases(random):
             np.array([[1, 2], [-3, 4]], np.float32),
             np.array([200, 0.005], np.float32),
         ),
+        (
+            np.array([8, 4], np.float32),
+            np.array([-8, 2], np.float32),
+            np.array([[6, -7], [5, 9]], np.float32),
+            np.array([1.0078125, 0.9921875], np.float32),  # nearly 1, and not 1
+        ),
         drawn(4, 4),
         drawn(6, 3),
     ]

@@ -13,7 +13,7 @@ from ...lab import Exercise, Mistake, body, edit
 def kept_bytes(tensors):
     """How many bytes of memory some tensors keep alive.
 
-    tensors: {name: torch tensor}
+    tensors: {name: torch tensor}, no two of them made from one NumPy array
     ->   an integer: the sizes of their storages in bytes, added up; 0 for
          no tensors
 
