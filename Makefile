@@ -50,6 +50,7 @@ bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
 	$(BIN)/python benchmarks/bench_gguf.py
 	$(BIN)/python benchmarks/bench_bump.py
+	$(BIN)/python benchmarks/bench_runtime.py
 
 # atheris is here and not in requirements.txt: it has no wheel for every Python
 fuzz: SECONDS ?= 60

@@ -50,6 +50,9 @@ class LlamaCpp:
     they are stored, where a head is a multiple of 64 wide (llama.cpp's pull request 21038), unless ``rotate_cache`` is
     false. What its log says of types and rotation is compared with what was asked for.
 
+    ``threads`` compute; more of them than idle cores make it crawl. Unless it is ``watched``, nobody is asked before
+    each tensor of the graph: it is faster then, and ``steps`` finds nothing.
+
     Raises ``LlamaCppError`` if llama.cpp refuses the file or the types, whether politely or by aborting.
     """
 
@@ -61,6 +64,8 @@ class LlamaCpp:
         vocab_only: bool = False,
         cache_types: tuple[int, int] | None = None,
         rotate_cache: bool = True,
+        threads: int = 1,
+        watched: bool = True,
     ) -> None:
         if float32_cache and cache_types is not None:
             raise LlamaCppError("float32_cache is a choice of cache_types; pass one of the two")
@@ -68,7 +73,7 @@ class LlamaCpp:
             if kind not in set(GGMLType):  # ggml has no name for another one, and would end the process
                 raise LlamaCppError(f"{kind} is no type that a cache could have")
         kinds = None if cache_types is None else (int(cache_types[0]), int(cache_types[1]))
-        own = {"GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1", _NO_ROTATION: "0" if rotate_cache else "1"}
+        own = {"GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": str(threads), _NO_ROTATION: "0" if rotate_cache else "1"}
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 a pipe that nobody reads would fill up and block
         self._process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.evaluate.llamacpp_process"],
@@ -81,7 +86,7 @@ class LlamaCpp:
         self._requests, self._answers = self._process.stdin, self._process.stdout
         try:
             file = None if path is None else os.fspath(path)
-            self._call("load", file, context, float32_cache, vocab_only, kinds, rotate_cache)
+            self._call("load", file, context, float32_cache, vocab_only, kinds, rotate_cache, threads, watched)
             self.log: str = self._call("log")
         except LlamaCppError as error:
             with contextlib.suppress(LlamaCppError):  # its process may have ended

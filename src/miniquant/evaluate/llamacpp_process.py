@@ -199,14 +199,19 @@ class _Inside:
         vocab_only: bool,
         cache_types: tuple[int, int] | None,
         rotate: bool,
+        threads: int,
+        watched: bool,
     ) -> None:
         if path is None:
             return
+        if not watched:
+            self._pointer = 0
         self.loading = True
         try:
             self._load_model(path, vocab_only)
             if not vocab_only:
                 self._make_context(context, (_F32, _F32) if float32_cache else cache_types, not float32_cache, rotate)
+                self.lib.llama_set_n_threads(self.context, threads, threads)  # more than idle cores make it crawl
         finally:
             self.loading = False
 
@@ -240,7 +245,6 @@ class _Inside:
         for words in wanted:
             if words not in self.said:
                 raise LlamaCppError(f"no {words!r} in what llama.cpp says of its cache: {self.said}")
-        self.lib.llama_set_n_threads(self.context, 1, 1)  # more threads than idle cores make it crawl
 
     def log(self) -> str:
         return "".join(self.written)

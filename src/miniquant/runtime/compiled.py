@@ -1,6 +1,6 @@
 """Functions that numba compiles, and where what it compiled is kept.
 
-Compiling takes about half a second a kernel. So the machine code is kept in the user's folder for caches, under a name
+Compiling the kernels takes some seconds. So the machine code is kept in the user's folder for caches, under a name
 made from the sources, and a second process finds it. ``MINIQUANT_CACHE`` names another folder; if it is empty, nothing
 is kept. A folder that cannot be written is no error: then every process compiles for itself.
 """
@@ -17,19 +17,12 @@ from typing import Any
 
 from numba import njit
 from numba.core import config as _config
-from numba.extending import register_jitable
-
-from ..formats.gguf import codecs
-from ..formats.gguf.codecs.common import block_sums, fifth_bits_at, float16_of, scale_at
-from ..formats.gguf.codecs.kquant import packed_at
-
-_ANY_ORDER = {"reassoc", "contract", "nsz"}  # sums may be regrouped; infinities and NaNs stay what they are
 
 
 @cache
 def compiled(function: Callable[..., None]) -> Any:
     """The same function, compiled when it is first called with these arguments, or found on the disk."""
-    found = njit(nogil=True, fastmath=_ANY_ORDER)(function)
+    found = njit(nogil=True)(function)
     folder = _folder()
     if folder is not None:
         before = _config.CACHE_DIR  # type: ignore[attr-defined]  # numba fills it in
@@ -48,11 +41,7 @@ def _folder() -> Path | None:
     if base is None:
         return None
     digest = hashlib.sha256()
-    for source in (
-        Path(__file__),
-        Path(__file__).with_name("kernels.py"),
-        *sorted(Path(codecs.__file__).parent.glob("*.py")),
-    ):
+    for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone
     folder = base / f"kernels-{digest.hexdigest()[:16]}"
     try:
@@ -72,7 +61,3 @@ def _base() -> Path | None:
         return Path(os.environ.get(variable) or os.path.expanduser(otherwise)) / "miniquant"
     except RuntimeError:  # a user without a home
         return None
-
-
-for _function in (float16_of, scale_at, fifth_bits_at, block_sums, packed_at):  # what the kernels call
-    register_jitable(fastmath=_ANY_ORDER)(_function)

@@ -1,29 +1,26 @@
-"""Products straight from the blocks of a file: each block is dequantized where it is used, and nowhere else.
+"""Products straight from the blocks of a file, as llama.cpp computes them: integers times integers.
 
-A matrix meets one vector in a codec's ``dot``, or several at once: then a tile of a few rows is unpacked and meets all
-of them. They are plain loops, compiled by numba. Loops over the weights of a block have a fixed length, so that the
-compiler turns them into vector instructions.
+A vector is rounded to blocks of eight bits first, see ``integer_products``, which says in numpy what is computed here.
+Floats, F32, F16 and BF16, meet the vector as it is. No matrix is ever unpacked as a whole: a thread takes a tile of a
+few rows apart at a time.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from collections.abc import Iterable
 
 import numpy as np
 
 from ..core.errors import QuantizationError
 from ..formats.bump.types import BumpType
-from ..formats.gguf.codecs import CODECS, Kernels
+from .activations import n_bytes, pack
 from .compiled import compiled
+from .crew import Crew
+from .products import FLOATS, RAISED, WITH_MINS
 
 THREADS = min(4, os.cpu_count() or 1)  # at most; the kernels run without Python's lock
 PARALLEL_MIN = 2**19  # bytes of a matrix up to which a second thread is not worth its start
-STRETCH = 2**18  # bytes of a matrix, or of an unpacked tile, that a thread takes at a time
-
-Stretch = Callable[[int, int], None]  # computes the rows from the first number up to the second
 
 
 def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> None:
@@ -33,13 +30,7 @@ def matvec(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
 
     Raises ``QuantizationError`` for a type without a kernel.
     """
-    found = _kernels_of(kind)
-    if found.dot is None:
-        return matmul(raw, kind, x[None], out[None])
-    dot, blocks = compiled(found.dot), _blocks(raw, kind, found, len(out))
-    columns = x if found.view is not None else x.reshape(-1, kind.block // found.width, found.width)
-    step = max(2, STRETCH * len(out) // max(1, raw.nbytes) // 2 * 2)  # rows, an even number
-    _in_stretches(lambda: lambda first, last: dot(blocks, columns, out, first, last), len(out), step, raw.nbytes)
+    matmul(raw, kind, x[None], out[None])
 
 
 def matmul(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> None:
@@ -49,100 +40,90 @@ def matmul(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
 
     Raises ``QuantizationError`` for a type without a kernel.
     """
-    found = _kernels_of(kind)
-    rows, n = out.shape[1], x.shape[1]
-    blocks, multiply = _blocks(raw, kind, found, rows), compiled(_multiply)
-    unpack = compiled(found.unpack) if found.unpack is not None else None
-    step = max(2, STRETCH // (4 * n) // 2 * 2)
-
-    def worker() -> Stretch:
-        tile = np.empty((step, *blocks.shape[1:-1], kind.block if blocks.ndim == 3 else n), np.float32)
-
-        def work(first: int, last: int) -> None:
-            w = blocks[first:last]
-            if unpack is not None:
-                w = tile[: last - first]
-                unpack(blocks[first:last], w)
-            multiply(_read_only(w.reshape(last - first, n)), x, out, first)
-
-        return work
-
-    _in_stretches(worker, rows, step, raw.nbytes)
+    check(kind)
+    x = np.ascontiguousarray(x, np.float32)
+    crew = Crew(THREADS if raw.nbytes > PARALLEL_MIN else 1, x.shape[1])
+    given = Given(x, np.empty(packed_floats(len(x), x.shape[1]), np.float32))
+    with crew:
+        multiply(crew, Matrix(raw, kind, (out.shape[1], x.shape[1])), given, out)
 
 
-def _multiply(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int) -> None:
-    """Two rows and four vectors at a time share what they load; of an odd number, the last is computed again.
+class Matrix:
+    """Where a matrix of blocks lies, as numbers that a kernel takes; ``raw`` is kept alive with them.
 
-    w: (rows, n), x: (tokens, n) float32   ->   out[:, first:]: (tokens, rows)
+    raw: (rows · row bytes,) uint8; shape: (rows, n)
     """
-    for row in range(0, len(w), 2):
-        other = min(row + 1, len(w) - 1)
-        a, b = w[row], w[other]
-        for t in range(0, len(x), 4):
-            t1, t2, t3 = min(t + 1, len(x) - 1), min(t + 2, len(x) - 1), min(t + 3, len(x) - 1)
-            x0, x1, x2, x3 = x[t], x[t1], x[t2], x[t3]
-            a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = np.float32(0)
-            for i in range(len(x0)):
-                a0, b0 = a0 + a[i] * x0[i], b0 + b[i] * x0[i]
-                a1, b1 = a1 + a[i] * x1[i], b1 + b[i] * x1[i]
-                a2, b2 = a2 + a[i] * x2[i], b2 + b[i] * x2[i]
-                a3, b3 = a3 + a[i] * x3[i], b3 + b[i] * x3[i]
-            out[t, first + row], out[t, first + other] = a0, b0
-            out[t1, first + row], out[t1, first + other] = a1, b1
-            out[t2, first + row], out[t2, first + other] = a2, b2
-            out[t3, first + row], out[t3, first + other] = a3, b3
+
+    def __init__(self, raw: np.ndarray, kind: BumpType, shape: tuple[int, ...]) -> None:
+        check(kind)
+        assert kind.ggml is not None
+        self.raw, self.kind, self.shape = raw, kind, shape
+        self.code, self.address, (self.rows, self.n) = int(kind.ggml), raw.ctypes.data, shape
+        self.stride = raw.nbytes // max(1, self.rows)
+        self.raised = RAISED.get(self.code, 0)
+        self.form = (kind.blocks.block, self.raised) if self.code not in FLOATS else None
 
 
-def _in_stretches(worker: Callable[[], Stretch], rows: int, step: int, n_bytes: int) -> None:
-    """Do all rows, ``step`` at a time; in several threads if there is much of it."""
-    starts = iter(range(0, rows, step))  # whoever is free takes the next stretch: a busy core delays nobody
+class Given:
+    """Vectors, and room for them rounded to eight bits: that happens once for all matrices of the same sort.
 
-    def work() -> None:
-        stretch = worker()
-        for first in starts:
-            stretch(first, min(first + step, rows))
+    x: (tokens, n) float32, contiguous; room: (``packed_floats(tokens, n)``,) float32
+    """
 
-    alone = n_bytes <= PARALLEL_MIN or THREADS == 1
-    others = [] if alone else [_pool().submit(work) for _ in range(THREADS - 1)]
-    work()
-    for job in others:
-        job.result()
+    def __init__(self, x: np.ndarray, room: np.ndarray) -> None:
+        self.x, self.room, self.form = x, room, (0, 0)
+        self.tokens, self.n = x.shape
+        self.address, self.place = x.ctypes.data, room.ctypes.data
+        self.stride = n_bytes(self.n)
+
+    def packed(self, matrix: Matrix) -> tuple[int, int]:
+        """The address and the bytes of a row of what this matrix is multiplied with."""
+        if matrix.form is None:
+            return self.address, 4 * self.n
+        if matrix.form != self.form:
+            self.form = matrix.form
+            compiled(pack)(
+                matrix.form[0] == 256, self.address, self.place, self.stride, self.n, self.tokens, matrix.raised
+            )
+        return self.place, self.stride
+
+
+def packed_floats(tokens: int, n: int) -> int:
+    """The room that vectors take when they are rounded, in float32."""
+    return tokens * n_bytes(n) // 4
+
+
+def multiply(crew: Crew, matrix: Matrix, given: Given, out: np.ndarray) -> None:
+    """out = x · Wᵀ by a crew that is at work.   out: (tokens, rows) float32, rows of it contiguous."""
+    x, stride = given.packed(matrix)
+    crew.multiply(
+        matrix.code,
+        matrix.address,
+        matrix.stride,
+        matrix.rows,
+        matrix.n,
+        x,
+        stride,
+        given.tokens,
+        out.ctypes.data,
+        out.strides[0],
+    )
 
 
 def warm(kinds: Iterable[BumpType]) -> None:
-    """Compile the kernels of these types now, so that no later call waits for the compiler."""
+    """Compile the kernels now, so that no later call waits for the compiler. Raises as ``matvec``."""
     for kind in sorted(set(kinds)):
         raw = np.zeros(2 * kind.blocks.n_bytes * (256 // kind.blocks.block), np.uint8)
-        matvec(raw, kind, np.zeros(256, np.float32), np.zeros(2, np.float32))
         matmul(raw, kind, np.zeros((2, 256), np.float32), np.zeros((2, 2), np.float32))
 
 
 def kernels() -> list[BumpType]:
-    """The types that can be multiplied: those of bump whose codec has kernels."""
-    return [kind for kind in BumpType if kind.ggml in CODECS and CODECS[kind.ggml].kernels is not None]
+    """The types that can be multiplied."""
+    known = {*FLOATS, *RAISED, *WITH_MINS}
+    return [kind for kind in BumpType if kind.ggml is not None and int(kind.ggml) in known]
 
 
-def _kernels_of(kind: BumpType) -> Kernels:
-    found = CODECS[kind.ggml].kernels if kind.ggml in CODECS else None
-    if found is None:
+def check(kind: BumpType) -> None:
+    """Raises ``QuantizationError`` for a type without a kernel."""
+    if kind not in kernels():
         raise QuantizationError(f"no kernel for {kind.name}; there are {', '.join(k.name for k in kernels())}")
-    return found
-
-
-def _blocks(raw: np.ndarray, kind: BumpType, found: Kernels, rows: int) -> np.ndarray:
-    """The rows of a matrix as its kernels want them: (rows, blocks, bytes) uint8, or (rows, n) floats."""
-    return _read_only(
-        raw.view(found.view).reshape(rows, -1) if found.view else raw.reshape(rows, -1, kind.blocks.n_bytes)
-    )
-
-
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that nobody may write to: for numba, the same array with and without that are two types to compile."""
-    found = array.view()
-    found.flags.writeable = False
-    return found
-
-
-@cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(max(1, THREADS - 1), "bump")

@@ -1,8 +1,8 @@
 """Run a model from its bump file: the weights stay blocks in the mapped file, the activations lie in one arena.
 
-A prompt goes through a few tokens at a time, in ``kernels.matmul``; what is generated, token by token, in
-``kernels.matvec``. Keys and values of earlier tokens are kept. No matrix is ever dequantized as a whole, and nothing is
-allocated twice.
+A prompt goes through the layers some tokens at a time; what is generated, token by token. A crew of threads computes
+each product, see ``kernels``. Keys and values of earlier tokens are kept. No matrix is ever dequantized as a whole, and
+nothing is allocated twice.
 
 Source: the models are those of llama.cpp's ``llama.cpp``, ``qwen2.cpp`` and ``gpt2.cpp`` (``src/models``): RMSNorm,
 rotated pairs, grouped key-value heads and SiLU there, LayerNorm, learned positions and GELU (tanh) here. The pairs are
@@ -23,11 +23,13 @@ from ..core.errors import MiniquantError
 from ..formats.bump.read import open_bump
 from ..formats.bump.types import BumpConfig, BumpType, aligned
 from ..formats.gguf.codecs import decode
+from . import kernels
 from .arena import BumpAllocator
-from .kernels import matmul, matvec, warm
+from .crew import Crew
+from .kernels import Given, Matrix, multiply, packed_floats, warm
 
 Array = np.ndarray
-BATCH = 16  # tokens of a prompt that go through the layers together
+BATCH = 64  # tokens of a prompt that go through the layers together
 
 
 class Runtime:
@@ -64,6 +66,9 @@ class Runtime:
             raw, kind, (rows, n) = self._weights.pop(name)
             for part, half in zip(("W_gate", "W_up"), np.split(raw, 2)):
                 self._weights[name.replace("W_gate_up", part)] = (half, kind, (rows // 2, n))
+        self._matrices = {name: Matrix(*found) for name, found in self._weights.items() if len(found[2]) == 2}
+        large = max(matrix.raw.nbytes for matrix in self._matrices.values()) > kernels.PARALLEL_MIN
+        self._crew = Crew(kernels.THREADS if large else 1, max(matrix.n for matrix in self._matrices.values()))
         if config.architecture != "gpt2":
             self._turns = config.rope_theta ** (-np.arange(config.head_dim // 2) * 2.0 / config.head_dim)
             if config.rope_factors:
@@ -138,10 +143,12 @@ class Runtime:
             raise MiniquantError(f"{name!r}: found weights of shape {w.shape}, expected {expected}")
         raw = np.ascontiguousarray(w, np.float32).reshape(-1).view(np.uint8)
         self._weights[name] = (raw, BumpType.FP32, w.shape)
+        if len(w.shape) == 2:
+            self._matrices[name] = Matrix(*self._weights[name])
 
     def close(self) -> None:
         """Let go of the file and the arena."""
-        self._weights, self.arena = {}, {}
+        self._weights, self._matrices, self.arena = {}, {}, {}
         self.file.close()
 
     def __enter__(self) -> Runtime:
@@ -169,8 +176,9 @@ class Runtime:
             angles = np.arange(self.used, self.used + n)[:, None] * self._turns
             self.arena["cos"][:n], self.arena["sin"][:n] = np.cos(angles), np.sin(angles)
         a = {name: self.arena[name][:n] for name in _ROWS if name in self.arena}
-        for layer in range(self.config.layers):
-            self._layer(layer, f"layers.{layer}.", a)
+        with self._crew:
+            for layer in range(self.config.layers):
+                self._layer(layer, f"layers.{layer}.", a)
         self.used += n
         return n
 
@@ -178,7 +186,8 @@ class Runtime:
         """The logits after the last of ``n`` tokens, as many as ``out`` has rows.   out: (tokens, vocabulary)."""
         x, normed = (self.arena[name][n - len(out) : n] for name in ("x", "normed"))
         self._norm("output_norm", {"x": x, "normed": normed})
-        self._linear("token_embd" if self.config.tied else "output", normed, out)
+        with self._crew:
+            self._linear("token_embd" if self.config.tied else "output", normed, out)
 
     def _llama_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
         inner = self.config.intermediate
@@ -240,11 +249,7 @@ class Runtime:
 
     def _linear(self, name: str, x: Array, out: Array, bias: str | None = None) -> None:
         """out = x · Wᵀ (+ bias), with W and the bias by their names.   x: (tokens, in)   ->   out: (tokens, out)."""
-        raw, kind, _ = self._weights[name]
-        if len(x) == 1:
-            matvec(raw, kind, x[0], out[0])
-        else:
-            matmul(raw, kind, x, out)
+        multiply(self._crew, self._matrices[name], Given(x, self.arena["packed"].reshape(-1)), out)
         if bias is not None:
             out += self._vector(bias)
 
@@ -330,6 +335,7 @@ def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocato
         widths |= {"even": config.heads * half, "odd": config.heads * half, "gate": config.intermediate}
     for name, width in (widths | {"inner": config.intermediate, "queries": config.heads_width}).items():
         plan.reserve(name, batch, width)
+    plan.reserve("packed", packed_floats(batch, max(config.embed, config.intermediate, config.heads_width)))
     plan.reserve("scores", config.kv_heads, batch * config.heads // config.kv_heads, aligned(context))
     plan.reserve("logits", config.vocab)
     for name in ("keys", "values"):

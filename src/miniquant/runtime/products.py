@@ -1,0 +1,302 @@
+"""A matrix of blocks times vectors, in the functions that numba compiles: tile by tile, in any number of threads.
+
+A thread takes a few rows, unpacks them into a tile of its own, and multiplies the tile with every vector. The next rows
+go to whoever is free: a busy core delays nobody.
+
+Whatever is called w, x, tile, out, place or desk is an address, a stride is a number of bytes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from . import unpacking
+from .lanes import (
+    add_shared,
+    bfloat_at,
+    bfloats16,
+    bytes64,
+    call,
+    dot,
+    every_float16,
+    fetch,
+    float_at,
+    floats16,
+    half_at,
+    halves16,
+    int_at,
+    ints16,
+    plus_product,
+    read_shared,
+    signed,
+    store,
+    sum_of,
+    write_shared,
+)
+
+f32 = np.float32
+F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K = 0, 1, 30, 8, 2, 3, 6, 7, 12, 13, 14  # ggml's numbers
+FLOATS = (F32, F16, BF16)
+WITH_MINS = (Q4_1, Q5_1, Q4_K, Q5_K)
+RAISED = {Q8_0: 128, Q4_0: 8, Q5_0: 16, Q6_K: 32}  # the others: what their integers are raised by in a tile
+
+TILE = 16  # rows, at most
+AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
+
+
+def tile_bytes(n: int) -> int:
+    """Of a row of ``n`` weights in a tile, at most."""
+    return max(4 * n, _integer_bytes(n))
+
+
+@register_jitable
+def _integer_bytes(n: int) -> int:
+    return (n + 63) // 64 * 128 + (n + 511) // 512 * 64
+
+
+# ---- a row taken apart
+
+
+@register_jitable
+def unpack(kind: int, w: int, row: int, n: int) -> None:
+    """One row of blocks into one row of a tile."""
+    if kind in FLOATS:
+        unpack_floats(kind, w, row, n)
+        return
+    mins = row + (n + 63) // 64 * 128
+    if n % 64:
+        store(mins - 64, every_float16(f32(0)))  # what the last block leaves free counts nothing
+    if n % 512:
+        store(mins + n // 512 * 64, every_float16(f32(0)))
+    if kind == Q8_0:
+        unpacking.q8_0(w, row, n)
+    elif kind == Q4_0:
+        unpacking.q4_0(w, row, n)
+    elif kind == Q4_1:
+        unpacking.q4_1(w, row, mins, n)
+    elif kind == Q5_0:
+        unpacking.q5_0(w, row, n)
+    elif kind == Q5_1:
+        unpacking.q5_1(w, row, mins, n)
+    elif kind == Q4_K:
+        unpacking.q4_k(w, row, mins, n)
+    elif kind == Q5_K:
+        unpacking.q5_k(w, row, mins, n)
+    else:
+        unpacking.q6_k(w, row, n)
+
+
+@register_jitable
+def unpack_floats(kind: int, w: int, row: int, n: int) -> None:
+    """F32, F16 or BF16 into float32."""
+    for i in range(0, n - 15, 16):
+        if kind == F16:
+            store(row + 4 * i, halves16(w + 2 * i))
+        elif kind == BF16:
+            store(row + 4 * i, bfloats16(w + 2 * i))
+        else:
+            store(row + 4 * i, floats16(w + 4 * i))
+    for i in range(n // 16 * 16, n):
+        if kind == F16:
+            store(row + 4 * i, half_at(w + 2 * i))
+        elif kind == BF16:
+            store(row + 4 * i, bfloat_at(w + 2 * i))
+        else:
+            store(row + 4 * i, float_at(w + 4 * i))
+
+
+# ---- rows of a tile times vectors
+
+
+@register_jitable
+def more(total: Any, w: int, x: int) -> Any:
+    """Of 64 weights and 64 activations: sixteen sums of four products, each times its scale, are added to ``total``."""
+    found = signed(dot(ints16(x + 64), bytes64(w), bytes64(x)))
+    return plus_product(total, found, floats16(w + 64) * floats16(x + 128))
+
+
+@register_jitable
+def two_by_one(w: int, v: int, x: int, n: int, with_mins: bool) -> tuple[float, float]:
+    """Two rows of a tile, w and v, times one vector."""
+    a = b = every_float16(f32(0))
+    chunks = (n + 63) // 64
+    for chunk in range(chunks):
+        at, given = 128 * chunk, x + 192 * chunk
+        a, b = more(a, w + at, given), more(b, v + at, given)
+    if with_mins:
+        for i in range((n + 511) // 512):
+            at, given = 128 * chunks + 64 * i, floats16(x + 192 * chunks + 64 * i)
+            a, b = plus_product(a, floats16(w + at), given), plus_product(b, floats16(v + at), given)
+    return sum_of(a), sum_of(b)
+
+
+@register_jitable
+def two_by_four(w: int, v: int, xs: tuple[int, int, int, int], n: int, with_mins: bool) -> tuple[float, ...]:
+    """Two rows times four vectors: what is loaded once serves several products."""
+    x0, x1, x2, x3 = xs
+    a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = every_float16(f32(0))
+    chunks = (n + 63) // 64
+    for chunk in range(chunks):
+        p, q, at = w + 128 * chunk, v + 128 * chunk, 192 * chunk
+        a0, b0 = more(a0, p, x0 + at), more(b0, q, x0 + at)
+        a1, b1 = more(a1, p, x1 + at), more(b1, q, x1 + at)
+        a2, b2 = more(a2, p, x2 + at), more(b2, q, x2 + at)
+        a3, b3 = more(a3, p, x3 + at), more(b3, q, x3 + at)
+    if with_mins:
+        for i in range((n + 511) // 512):
+            p, q = floats16(w + 128 * chunks + 64 * i), floats16(v + 128 * chunks + 64 * i)
+            at = 192 * chunks + 64 * i
+            s0, s1, s2, s3 = floats16(x0 + at), floats16(x1 + at), floats16(x2 + at), floats16(x3 + at)
+            a0, b0 = plus_product(a0, p, s0), plus_product(b0, q, s0)
+            a1, b1 = plus_product(a1, p, s1), plus_product(b1, q, s1)
+            a2, b2 = plus_product(a2, p, s2), plus_product(b2, q, s2)
+            a3, b3 = plus_product(a3, p, s3), plus_product(b3, q, s3)
+    return sum_of(a0), sum_of(a1), sum_of(a2), sum_of(a3), sum_of(b0), sum_of(b1), sum_of(b2), sum_of(b3)
+
+
+@register_jitable
+def float_product(w: int, x: int, n: int) -> Any:
+    """Floats times floats."""
+    a = b = every_float16(f32(0))
+    for i in range(0, n - 31, 32):
+        a = plus_product(a, floats16(w + 4 * i), floats16(x + 4 * i))
+        b = plus_product(b, floats16(w + 4 * i + 64), floats16(x + 4 * i + 64))
+    total: Any = sum_of(a + b)
+    for i in range(n // 32 * 32, n):
+        total += float_at(w + 4 * i) * float_at(x + 4 * i)
+    return total
+
+
+@register_jitable
+def multiply(
+    kind: int,
+    w: int,
+    w_stride: int,
+    tile: int,
+    rows: int,
+    n: int,
+    x: int,
+    x_stride: int,
+    tokens: int,
+    out: int,
+    out_stride: int,
+) -> None:
+    """Rows of a matrix, at most ``TILE``, times all vectors. At out: the first row's product with the first vector."""
+    floats = kind in FLOATS
+    stride = 4 * n if floats else _integer_bytes(n)
+    step = 2 if tokens == 1 else rows  # one vector: take apart what is used next
+    for first in range(0, rows, step):
+        some = min(step, rows - first)
+        if tokens == 1:
+            for line in range(0, step * w_stride, 64):
+                fetch(w + first * w_stride + AHEAD + line)
+        for row in range(some):
+            unpack(kind, w + (first + row) * w_stride, tile + row * stride, n)
+        if floats:
+            for t in range(tokens):
+                for row in range(some):
+                    found = float_product(tile + row * stride, x + t * x_stride, n)
+                    store(out + t * out_stride + 4 * (first + row), found)
+        else:
+            multiply_tile(kind, tile, stride, some, n, x, x_stride, tokens, out + 4 * first, out_stride)
+
+
+@register_jitable
+def multiply_tile(
+    kind: int,
+    tile: int,
+    stride: int,
+    rows: int,
+    n: int,
+    x: int,
+    x_stride: int,
+    tokens: int,
+    out: int,
+    out_stride: int,
+) -> None:
+    """Integers; of an odd number of rows, or of vectors that four do not divide, the last ones are computed again."""
+    with_mins = kind in WITH_MINS
+    last = tokens - 1
+    for t in range(0, tokens, 4):
+        t1, t2, t3 = min(t + 1, last), min(t + 2, last), min(t + 3, last)
+        x0, x1, x2, x3 = x + t * x_stride, x + t1 * x_stride, x + t2 * x_stride, x + t3 * x_stride
+        o0, o1, o2, o3 = out + t * out_stride, out + t1 * out_stride, out + t2 * out_stride, out + t3 * out_stride
+        for row in range(0, rows, 2):
+            other = min(row + 1, rows - 1)
+            w, v, at, at2 = tile + row * stride, tile + other * stride, 4 * row, 4 * other
+            if t == last:
+                a0, b0 = two_by_one(w, v, x0, n, with_mins)
+            else:
+                a0, a1, a2, a3, b0, b1, b2, b3 = two_by_four(w, v, (x0, x1, x2, x3), n, with_mins)
+                store(o1 + at, a1)
+                store(o2 + at, a2)
+                store(o3 + at, a3)
+                store(o1 + at2, b1)
+                store(o2 + at2, b2)
+                store(o3 + at2, b3)
+            store(o0 + at, a0)
+            store(o0 + at2, b0)
+
+
+# ---- threads that share a product: the desk is a few numbers of 64 bits, those that change in cache lines of their own
+
+OPEN, EPOCH, NEXT, ACTIVE, SHIFT, JOB = 0, 64, 128, 192, 256, 320  # bytes from the desk's start
+POLLS = 2**14  # looks at the desk, some ten microseconds, before a thread sleeps: others may need its core
+MICROSECONDS = np.int32(20)  # that it sleeps, at least
+
+
+@register_jitable
+def take_part(desk: int, tile: int) -> None:
+    """Rows of the product that lies on the desk, as long as some are left."""
+    job = desk + JOB
+    kind, w, w_stride, rows, n = int_at(job), int_at(job + 8), int_at(job + 16), int_at(job + 24), int_at(job + 32)
+    x, x_stride, tokens = int_at(job + 40), int_at(job + 48), int_at(job + 56)
+    out, out_stride = int_at(job + 64), int_at(job + 72)
+    while True:
+        first: Any = add_shared(desk + NEXT, TILE)
+        if first >= rows:
+            return
+        some = min(TILE, rows - first)
+        multiply(kind, w + first * w_stride, w_stride, tile, some, n, x, x_stride, tokens, out + 4 * first, out_stride)
+
+
+def work(desk: int, tile: int, helpers: bool, shift: int, rest: int) -> None:
+    """What each thread of a crew runs; one function, so that all that it needs is compiled once.
+
+    shift: -1 for the thread that has put a product on the desk, which computes it with or without helpers; else this is
+    a helper, until the number on the desk is another. rest: a function of C, ``usleep``
+    """
+    if shift >= 0:
+        help_out(desk, tile, shift, rest)
+        return
+    write_shared(desk + NEXT, 0)
+    if helpers:
+        add_shared(desk + EPOCH, 1)
+        write_shared(desk + OPEN, 1)
+    take_part(desk, tile)
+    write_shared(desk + OPEN, 0)
+    polls = 0
+    while read_shared(desk + ACTIVE) > 0:  # who has come is not done yet
+        polls += 1
+        if polls % POLLS == 0:
+            call(rest, MICROSECONDS)
+
+
+@register_jitable
+def help_out(desk: int, tile: int, shift: int, rest: int) -> None:
+    """Take part in one product after another, until the shift ends."""
+    done, polls = -1, 0
+    while read_shared(desk + SHIFT) == shift:
+        if read_shared(desk + OPEN) == 0 or read_shared(desk + EPOCH) == done:
+            polls += 1
+            if polls % POLLS == 0:
+                call(rest, MICROSECONDS)
+            continue
+        add_shared(desk + ACTIVE, 1)
+        if read_shared(desk + OPEN) == 1:  # else the next product may be on its way to the desk
+            done = read_shared(desk + EPOCH)
+            take_part(desk, tile)
+        add_shared(desk + ACTIVE, -1)
