@@ -1,7 +1,7 @@
 """Activations rounded to eight bits, as ``integer_products`` does it, laid out for the product with a tile.
 
 For every 64 numbers there are 64 integers with a sign; 16 integers, the sums of four of those, times what the weights
-are raised by, less than zero; and 16 floats, the scale of four numbers each. Behind them stand the sums of 32 numbers,
+are raised by, less than zero; and 16 floats, the scale of four numbers each. After them stand the sums of 32 numbers,
 which mins are multiplied with. A row is filled up with zeros to a multiple of 64, its sums to a multiple of 16.
 
 Source: ``quantize_row_q8_0_ref``, ``quantize_row_q8_1_ref`` and ``quantize_row_q8_K_ref`` in ``ggml-quants.c``.
@@ -125,7 +125,7 @@ def _sum_of_block(row: int, b: int) -> Any:
 
 @register_jitable
 def _finish(row: int, sums: int, n: int) -> None:
-    """Zeros behind the sums of blocks, and in the place of the sums of four, which were not raised."""
+    """Zeros after the sums of blocks, and in the place of the sums of four, which were not raised."""
     for b in range(n // 32, (n + 511) // 512 * 16):
         store(sums + 4 * b, f32(0))
     for chunk in range((n + 63) // 64):

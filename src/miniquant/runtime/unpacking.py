@@ -49,7 +49,7 @@ def nibbles(w: int) -> Any:
 
 @register_jitable
 def place_of(row: int, b: int) -> int:
-    """Where block ``b`` of 32 weights stands in a row of a tile; its scales come 64 bytes later."""
+    """Where block ``b`` of 32 weights begins in a row of a tile; its scales come 64 bytes later."""
     return row + b // 2 * 128 + b % 2 * 32
 
 
