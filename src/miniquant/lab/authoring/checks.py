@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from ..attempt import Outcome, cases_of, expected_of, outcomes_of
-from ..checking import evaluate
+from ..attempt import SECONDS, Outcome, attempts, cases_of, expected_of, outcomes_of
 from ..compare import Difference, equal
+from ..diagnose import diagnose
+from ..judging import evaluate, facts_of
 from ..limit import TooSlow
 from ..spec import Altered, Exercise, Function, LessonError, Mistake
 from ..verdict import problem, size_of
@@ -68,7 +69,11 @@ def texts_are_whole(spec: Exercise) -> Iterator[str]:
 
 
 def a_mistake_is_named(spec: Exercise, mistake: Mistake) -> Iterator[str]:
-    """The check refuses the mistake and says its name."""
+    """The check refuses the mistake and says its name.
+
+    A mistake that the diagnosis finds alone is in the report by its name, whatever else its results show; the whole
+    report is made for the others only.
+    """
     assert callable(mistake.wrong)
     if isinstance(mistake.wrong, Altered):
         try:
@@ -76,7 +81,12 @@ def a_mistake_is_named(spec: Exercise, mistake: Mistake) -> Iterator[str]:
         except (LessonError, SyntaxError) as error:
             yield f"{mistake.name!r}: {error}"
             return
-    report = evaluate(spec, renamed(spec, mistake.wrong), search=False, outcomes=outcomes_of(spec, mistake.wrong))
+    student, outcomes = renamed(spec, mistake.wrong), outcomes_of(spec, mistake.wrong)
+    facts = facts_of(spec, student, outcomes)
+    match = diagnose(facts) if facts.wrong else None
+    if match and [found.name for found in match.mistakes] == [mistake.name]:
+        return
+    report = evaluate(spec, student, search=False, outcomes=outcomes)
     if report.status != "failed":
         yield f"{mistake.name!r} is {report.status}: the cases do not show it"
     elif mistake.name not in (report.mistake, report.perhaps) and not _only_refuses(spec, mistake):
@@ -107,16 +117,17 @@ def mistakes_can_be_told_apart(spec: Exercise) -> Iterator[str]:
 def two_mistakes_at_once_are_refused(spec: Exercise) -> Iterator[str]:
     """Neighbours in the catalogue, each on every second case: refused, with an expected that is not the got.
 
-    The whole report is made for one of the two orders; of the other one, only what is wrong on the smallest case.
+    The whole report is made for the first two; of the others, only what is wrong on the smallest case.
     """
-    for a, b in zip(spec.mistakes, spec.mistakes[1:]):
-        both = _alternating(a, b)
-        report = evaluate(spec, renamed(spec, both), search=False, outcomes=_outcomes_in_turns(spec, b, a))
-        found = [] if report.passed else [(report.what, report.shown.expected, report.shown.got)]
-        if wrong := _smallest_difference(spec, _outcomes_in_turns(spec, a, b)):
-            found.append((wrong.what, wrong.expected, wrong.got))
+    for number, (a, b) in enumerate(zip(spec.mistakes, spec.mistakes[1:])):
+        turns = [_outcomes_in_turns(spec, a, b), _outcomes_in_turns(spec, b, a)]
+        smallest = [_smallest_difference(spec, outcomes) for outcomes in turns]
+        found = [(wrong.what, wrong.expected, wrong.got) for wrong in smallest if wrong]
         if not found:  # one may be harmless on its half of the cases
             yield f"{a.name!r} and {b.name!r} in turns pass"
+        if not number:
+            report = evaluate(spec, renamed(spec, _alternating(a, b)), search=False, outcomes=turns[1])
+            found += [] if report.passed else [(report.what, report.shown.expected, report.shown.got)]
         for what, expected, got in found:
             if not what or expected == got:
                 yield f"{a.name!r} and {b.name!r} in turns: expected and got are the same: {what}: {got}"
@@ -131,6 +142,12 @@ def _smallest_difference(spec: Exercise, outcomes: Sequence[Outcome]) -> Differe
         if isinstance(outcome.error, TooSlow):
             break
     return min(wrong, key=lambda each: each[:3])[3] if wrong else None
+
+
+def _is_wrong(spec: Exercise, function: Function) -> bool:
+    """Whether a function is wrong on any case; after the first such case, no other one is tried."""
+    calls = zip(cases_of(spec), attempts(spec, function, cases_of(spec), SECONDS), expected_of(spec))
+    return any(problem(spec, case, outcome, expected) for case, outcome, expected in calls)
 
 
 def _outcomes_in_turns(spec: Exercise, a: Mistake, b: Mistake) -> list[Outcome]:
@@ -175,7 +192,7 @@ def lazy_answers_do_not_pass(spec: Exercise) -> Iterator[str]:
     for index, name in enumerate(inspect.signature(spec.reference).parameters):
         answers.append((f"its argument {name}", lambda *a, index=index: a[index]))
     for what, answer in answers:
-        if evaluate(spec, renamed(spec, answer), search=False).status != "failed":
+        if not _is_wrong(spec, renamed(spec, answer)):
             yield f"a function that returns {what} passes"
     report = evaluate(spec, renamed(spec, lambda *_: "a string that nobody expects"), search=False)
     if report.status != "failed" or {report.mistake, report.perhaps} & {m.name for m in spec.mistakes}:
