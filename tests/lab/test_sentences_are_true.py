@@ -7,25 +7,32 @@ import re
 
 import pytest
 from sentences import claims_of, facts_of, mistakes_of
+from thorough import tried
 from wrong_answers import answers
 
 from miniquant.lab import evaluate, exercises
 from miniquant.lab.report import LIKELY
 
 NAMES = sorted(name for name, spec in exercises().items() if spec.keeps_to_memory)
-SEED, ANSWERS = 26, 3  # for each exercise
+SEED, ANSWERS = 26, tried(1, 6)  # for each exercise; a single one is of the solution's text and of its result in turns
 SEARCHED = NAMES[::9]  # of these, one answer is searched for a near solution and for the place of its fault
 KNOWN = 0.75  # the share of the sentences that can be computed again here
+
+
+def chosen(spec, turn):
+    """The wrong answers to an exercise that are tried."""
+    made = list(answers(spec, SEED, max(2, ANSWERS)))
+    return made if ANSWERS > 1 else [made[turn % len(made)]]
 
 
 @pytest.fixture(scope="module")
 def seen():
     """The reports of all answers, and what is not true in them."""
     found = []
-    for name in NAMES:
+    for turn, name in enumerate(NAMES):
         spec = exercises()[name]
         parameters = list(inspect.signature(spec.reference).parameters)
-        for number, (word, function) in enumerate(answers(spec, SEED, ANSWERS)):
+        for number, (word, function) in enumerate(chosen(spec, turn)):
             report = evaluate(spec, function, search=name in SEARCHED and not number)
             if report.status == "failed":
                 facts = facts_of(spec, function, parameters)
@@ -39,7 +46,7 @@ def test_no_sentence_about_a_wrong_answer_is_false(seen):
 
 def test_most_sentences_can_be_computed_again(seen):
     known = [is_known for _, report, _ in seen for _, is_known in claims_of(report) if report.certainty != LIKELY]
-    assert len(known) > 2 * len(NAMES)
+    assert len(known) > len(NAMES) / 2 * (1 + ANSWERS)
     assert sum(known) >= KNOWN * len(known)
 
 

@@ -84,7 +84,7 @@ def traits(before, after):
         "the dtypes differ": before.dtype != after.dtype,
         "only the byte order differs": before.dtype != after.dtype and before.dtype.name == after.dtype.name,
         "the shapes differ": before.shape != after.shape,
-        "the two have NaN": bool(np.isnan(before).any()) and bool(np.isnan(after.astype(float)).any()),
+        "the two have NaN": bool(np.isnan(before).any()) and bool(np.isnan(after).any()),
         "a shape is `()`": () in (before.shape, after.shape),
         "an array does not lie row by row in memory": not (before.flags.c_contiguous and after.flags.c_contiguous),
         "dtypes and shapes are the same": same,
