@@ -1,11 +1,16 @@
-"""A pytest plugin: ``-p tools.longest_first`` hands out the files that take longest first.
+"""A pytest plugin: ``-p tools.longest_first`` hands out the files that take longest first, and some files together.
 
 Two workers that take whole files (``-n 2 --dist loadfile``) end together only if no long file is left for the end, when
 one of them has nothing more to do. pytest-xdist itself begins with the files that hold the most tests; one test may
 take as long as hundreds of others.
+
+Files that look at every exercise of the course need what its solution and all its mistakes give on its cases. A process
+computes that once, which takes a minute; so one worker gets these files, one after the other.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -13,6 +18,7 @@ import pytest
 LONGEST = (
     "tests/lessons/test_lab_exercises.py",
     "tests/lab/test_sentences_are_true.py",
+    "tests/lab/test_strange_results.py",
     "tests/models/huggingface/test_huggingface.py",
     "tests/formats/gguf/codecs/test_codecs_that_round.py",
     "tests/lab/test_assembly.py",
@@ -40,15 +46,37 @@ LONGEST = (
     "solutions/13-deliverable.ipynb",
     "notebooks/13-deliverable.ipynb",
 )
+TOGETHER = LONGEST[:3]
 RANKS = {file: rank for rank, file in enumerate(LONGEST)}
+
+
+def scope_of(test: str) -> str:
+    """The unit that is handed out as a whole: the file of a test, or the first of the files that stay together."""
+    file = test.partition("::")[0]
+    return TOGETHER[0] if file in TOGETHER else file
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """The order below is the one that counts."""
     if hasattr(config.option, "loadscopereorder"):
         config.option.loadscopereorder = False
+        config.pluginmanager.register(_Together())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the same rank stay as they were collected."""
     items.sort(key=lambda item: RANKS.get(item.nodeid.partition("::")[0], len(RANKS)))
+
+
+class _Together:
+    """Only where pytest-xdist is there: pytest refuses a hook that nobody has declared."""
+
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """``--dist loadfile``, with files that stay together."""
+        from xdist.scheduler import LoadFileScheduling
+
+        class TogetherScheduling(LoadFileScheduling):
+            def _split_scope(self, nodeid: str) -> str:
+                return scope_of(nodeid)
+
+        return TogetherScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
