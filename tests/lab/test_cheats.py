@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -528,6 +530,28 @@ def test_nothing_is_left_of_a_hostile_notebook(escaped, room):
     assert sorted(os.listdir("/dev/shm")) == shm
     assert not (folder / "stolen").exists()
     assert (folder / "precious").read_text() == "the only copy"
+
+
+def test_nothing_is_left_when_the_grader_is_killed_while_a_notebook_runs(room, tmp_path):
+    words = room[1]
+    write(tmp_path / "class" / "ann" / "09-writer.ipynb", words, "open('mine', 'w').write('x'); time.sleep(60)")
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "miniquant.cli", "grade", str(tmp_path / "class"), "--out", str(tmp_path / "g")]
+    with subprocess.Popen(
+        command, env={**os.environ, "TMPDIR": str(tmp_path / "tmp")}, stderr=subprocess.DEVNULL
+    ) as grader:
+        end = time.monotonic() + 60
+        while not (mine := list((tmp_path / "tmp").rglob("mine"))) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert mine
+        (nursery,) = children(grader.pid)
+        (child,) = children(nursery)
+        grader.kill()
+    end = time.monotonic() + 10
+    while (os.path.exists(f"/proc/{child}") or list((tmp_path / "tmp").iterdir())) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not os.path.exists(f"/proc/{child}")
+    assert list((tmp_path / "tmp").iterdir()) == []
 
 
 def test_modes_owners_and_times_of_files_stay(desk, room):

@@ -257,6 +257,40 @@ def test_an_untouched_handout_earns_no_mark(desk, path):
     assert found == dict.fromkeys((name for name in known if known.lab_of(name) == path.name[:2]), "not attempted")
 
 
+SOLVED = [
+    "03",
+    "04",
+    "05",
+    "06",
+    "07",
+    "08",
+    "09",
+    "11",
+    "12",
+    "14",
+    "15",
+    "17",
+    "18",
+    "19",
+    "20",
+    "22",
+    "25",
+    "27",
+    "28",
+    "30",
+]
+
+
+@pytest.mark.parametrize("number", SOLVED)
+def test_a_solved_lab_passes_without_a_flag(desk, number):
+    (path,) = (ROOT / "solutions").glob(f"{number}-*.ipynb")
+    result = grading.Result(path.stem)
+    grading.grade_notebook(path, result, desk)
+    known = exercises()
+    assert set(result.answers) == {name for name in known if known.lab_of(name) == number}
+    assert {(answer["status"], answer.get("flag")) for answer in result.answers.values()} == {("passed", None)}
+
+
 # ---- time ------------------------------------------------------------------------------------------------------------
 
 

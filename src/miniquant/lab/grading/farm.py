@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import base64
 import contextlib
 import json
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -17,7 +19,8 @@ from typing import Any
 from ...core.errors import MiniquantError
 from .judge import read_submission
 from .results import Result
-from .worker import Task
+from .room import remove
+from .worker import FOLDER, Task
 
 TRIES = 2  # so often a student is graded whose grader dies; a worker of Dask has one more
 WAITING = 3  # tasks for each worker that are with the scheduler
@@ -44,30 +47,39 @@ class Grader:
     def __init__(self) -> None:
         library = str(Path(__file__).resolve().parents[3])
         path = os.pathsep.join(part for part in (library, os.environ.get("PYTHONPATH", "")) if part)
+        self.folder = tempfile.mkdtemp(prefix=FOLDER)
+        own = {"TMPDIR": self.folder}  # of all that it lays down, also if it is killed
         self.process = subprocess.Popen(
             [sys.executable, "-m", "miniquant.lab.grading.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONPATH": path},
+            stderr=subprocess.DEVNULL, start_new_session=True, env={**os.environ, "PYTHONPATH": path, **own},
         )  # fmt: skip
+        self.busy = False
         _all.append(self)
 
     def grade(self, task: Task) -> Result | None:
         """The result of a task; None if the process died."""
         assert self.process.stdin and self.process.stdout
+        self.busy = True
         with contextlib.suppress(OSError, ValueError):
             self.process.stdin.write(json.dumps(task).encode() + b"\n")
             self.process.stdin.flush()
             if line := self.process.stdout.readline():
+                self.busy = False
                 return Result.of_row(json.loads(line))
         return None
 
     def close(self) -> None:
-        """End the process; what it started ends with it."""
-        self.process.kill()
-        self.process.wait()
+        """End the process; what it started ends with it, and what it laid down is removed."""
         for stream in (self.process.stdin, self.process.stdout):
-            with contextlib.suppress(OSError, BrokenPipeError):
+            with contextlib.suppress(OSError):
                 if stream:
                     stream.close()
+        try:
+            self.process.wait(0.5 if self.busy else 10)  # it ends by itself when its input does
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        remove(self.folder)
 
 
 def grade_here(task: Task) -> Result:
@@ -101,8 +113,14 @@ def on_this_machine(work: Work, options: dict[str, Any], jobs: int) -> Iterator[
             yield future.result()
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
-        while _all:
-            _all.pop().close()
+        close_all()
+
+
+@atexit.register
+def close_all() -> None:
+    """End all graders that were started here."""
+    while _all:
+        _all.pop().close()
 
 
 def _grade(student: str, notebooks: list[tuple[str, Path]], options: dict[str, Any]) -> Result:

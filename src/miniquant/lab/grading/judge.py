@@ -75,8 +75,14 @@ class _Work:
     seconds: float
     until: float
     skip: list[str] = field(default_factory=list)  # steps and exercises that are left out of the next run
-    later: set[str] = field(default_factory=set)  # exercises that need the library
+    later: dict[str, tuple[str, str, str]] = field(default_factory=dict)  # exercises that need the library, and why
+    done: set[str] = field(default_factory=set)  # exercises with a result
     lent: set[str] = field(default_factory=set)
+
+    def add(self, name: str, status: str, *parts: str) -> None:
+        """Add a result."""
+        self.done.add(name)
+        self.result.add(name, status, *parts)
 
     def note(self, problem: Any) -> None:
         """Keep a problem of this notebook."""
@@ -109,6 +115,11 @@ def grade_bytes(name: str, data: bytes, result: Result, desk: Desk, seconds: flo
     if work.later and work.left() > 0:
         work.skip = [name for name in work.skip if name in exercises()]
         _rounds(work, LIBRARY, frozenset(work.later))
+    for name in work.later.keys() - work.done:
+        if work.left() > 0:
+            work.add(name, "failed", *work.later[name])
+        else:
+            work.add(name, "timed out", f"the {seconds:g} seconds of the notebook were over before its turn came")
 
 
 def read_submission(path: Path) -> bytes:
@@ -126,8 +137,10 @@ def _rounds(work: _Work, how: str, only: frozenset[str] | None = None) -> None:
     waiting: list[str] = []  # exercises that the notebook answers and that have no result yet
     while True:
         step = [""]  # what the process is doing
+        start = time.monotonic()
         nursery = work.desk.nursery(how)
         with nursery.room(work.data, work.desk.megabytes, max(work.left(), 1.0)) as room:
+            work.until += time.monotonic() - start  # what is loaded before is not the notebook's time
             room.until = work.until
             try:
                 found = _cells(work, room, how, step)
@@ -142,14 +155,14 @@ def _rounds(work: _Work, how: str, only: frozenset[str] | None = None) -> None:
         work.skip.append(step[0])
         if step[0] in waiting:
             waiting.remove(step[0])
-            work.result.add(step[0], "timed out" if gone.late else "crashed", gone.why)
+            work.add(step[0], "timed out" if gone.late else "crashed", gone.why)
         else:
             work.note(": ".join(part for part in (step[0], gone.why) if part))
         if not step[0] or work.left() <= 0:
             break
     for name in waiting:
         text = f"the {work.seconds:g} seconds of the notebook were over before its turn came"
-        work.result.add(name, "timed out", text)
+        work.add(name, "timed out", text)
 
 
 def _cells(work: _Work, room: Room, how: str, step: list[str]) -> dict[str, Any]:
@@ -182,7 +195,7 @@ def _wanted(work: _Work, line: dict[str, Any], how: str, only: frozenset[str] | 
     A notebook whose name begins with the number of a lab counts for that lab alone, if it answers any of its exercises.
     A function that was imported, or lost its mark, is a failed answer.
     """
-    known, result, number = exercises(), work.result, work.name[:2]
+    known, number = exercises(), work.name[:2]
     said = [each for each in line["found"] if isinstance(each, dict) and each.get("name") in known]
     marked = {each["name"]: each for each in said if each.get("how") != "unmarked"}
     labs = {known.lab_of(name) for name in marked}
@@ -196,7 +209,7 @@ def _wanted(work: _Work, line: dict[str, Any], how: str, only: frozenset[str] | 
         elif each.get("how") == "marked":
             wanted[name] = each
         else:
-            result.add(name, "failed", f"{name} is imported; define it in the notebook")
+            work.add(name, "failed", f"{name} is imported; define it in the notebook")
     for each in said:
         name = each["name"]
         if (
@@ -204,10 +217,11 @@ def _wanted(work: _Work, line: dict[str, Any], how: str, only: frozenset[str] | 
             and name not in marked
             and known.lab_of(name) in ({number} if not labs else labs | {number})
         ):
-            result.add(name, "failed", f'{name} is not marked as an exercise; put @exercise("{name}") back above it')
+            work.add(name, "failed", f'{name} is not marked as an exercise; put @exercise("{name}") back above it')
     if how == BARE:
         lost = {name for name in line["lost"] if isinstance(name, str) and name in known and name not in marked}
-        work.later |= {name for name in lost if not labs or known.lab_of(name) in labs | {number}}
+        text = "a statement that defines it failed"
+        work.later |= {name: (text, "", "") for name in lost if not labs or known.lab_of(name) in labs | {number}}
     return wanted
 
 
@@ -217,7 +231,7 @@ def _evaluate(
     """Evaluate the answers. Each may take an equal share of the time that is left when its turn comes."""
     if how == BARE:
         staged = {name for name in wanted if stage_of(exercises()[name])}
-        work.later |= staged
+        work.later |= {name: ("it needs the library, and did not run", "", "") for name in staged}
         wanted = {name: each for name, each in wanted.items() if name not in staged}
     waiting[:] = list(wanted)
     for place, (name, about) in enumerate(wanted.items()):
@@ -230,11 +244,11 @@ def _evaluate(
         waiting.remove(name)
         step[0] = ""
         took = time.monotonic() - start
-        _keep(work, name, how, report, took, share)  # kept also where it is not the last word
-        wrong = report is not None and not report.passed and took < share
-        if how == BARE and wrong and (remote.met or about.get("needs") is True):
-            work.later.add(name)
+        needs = remote.met or about.get("needs") is True
+        if how == BARE and needs and report is not None and not report.passed and took < share:
+            work.later[name] = report.what, report.shown.got, report.mistake
         else:
+            _keep(work, name, how, report, took, share)
             work.skip.append(name)
 
 
@@ -253,13 +267,13 @@ def _report(remote: Remote) -> Report | None:
 def _keep(work: _Work, name: str, how: str, report: Report | None, took: float, share: float) -> None:
     if report is None or (not report.passed and took >= share):
         text = f"no result after {share:.2g} seconds, its share of the notebook's time"
-        work.result.add(name, "timed out", text)
+        work.add(name, "timed out", text)
     elif report.passed and name in work.lent:
         text = f"the notebook calls {name} while it is a stub, and so has the results of the solution"
-        work.result.add(name, "failed", text)
+        work.add(name, "failed", text)
     else:
         flag = "passes only with the library" if report.passed and how == LIBRARY and not needs_library(name) else ""
-        work.result.add(name, report.status, report.what, report.shown.got, report.mistake, flag)
+        work.add(name, report.status, report.what, report.shown.got, report.mistake, flag)
 
 
 def needs_library(name: str) -> bool:

@@ -158,7 +158,7 @@ class Nursery:
             if room:
                 room.end()
             ours.close()
-            _remove(scratch)
+            remove(scratch)
 
     def close(self) -> None:
         """End the process and remove its folder."""
@@ -169,7 +169,7 @@ class Nursery:
             self.control.close()
             self.process = None
         if self.home:
-            _remove(self.home)
+            remove(self.home)
             self.home = ""
 
 
@@ -289,6 +289,9 @@ class Room:
             except (OSError, Gone, ValueError):
                 self.status = -1
                 self.nursery.close()
+        if not self.nursery.walls:  # then it can have started others
+            with contextlib.suppress(OSError):
+                os.killpg(self.pid, signal.SIGKILL)
         self.nursery.control.settimeout(START)
         for end in self.ends:
             end.thread.join(1.0)
@@ -329,7 +332,7 @@ def _drain(stream: Any) -> None:
             pass
 
 
-def _remove(folder: str) -> None:
+def remove(folder: str) -> None:
     """Remove a folder whatever its modes are."""
 
     def again(remove: Any, path: str, _: Any) -> None:

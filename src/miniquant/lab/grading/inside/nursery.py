@@ -13,6 +13,7 @@ import ctypes
 import importlib
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -28,13 +29,15 @@ KNOWN = ("core", "core.errors", "core.arrays", "lab", "lab.limit", "lab.notebook
          "lab.compare", "lab.spec", "lab.trace", "lab.figures", "lab.prediction", "lab.report", "lab.grading",
          "lab.answers", KIT, *(f"{KIT}.{name}" for name in
          ("wire", "student", "walls", "landlock", "seccomp", "absent", "slices", "line")))  # fmt: skip
+children: list[int] = []  # one, while a notebook runs
 LARGE = ("torch", "matplotlib.pyplot", "matplotlib.font_manager", "safetensors.torch", "hypothesis", "gguf")
 
 
 def main() -> None:
     """The command line; see the module's text."""
     control, package, how = socket.socket(fileno=int(sys.argv[1])), Path(sys.argv[2]), sys.argv[3]
-    _end_with_parent()
+    signal.signal(signal.SIGTERM, _clean_up)
+    _end_with_parent(signal.SIGTERM)
     sys.path[:] = [path for path in sys.path if path and Path(path) != Path(__file__).parent]
     library = how == "library"
     if library:
@@ -87,10 +90,12 @@ def _child(control: socket.socket, order: dict[str, Any], handles: list[int], st
             importlib.import_module(name)
     pid = os.fork()
     if pid:
+        children.append(pid)
         for handle in handles:
             os.close(handle)
         control.sendall(json.dumps({"pid": pid}).encode() + b"\n")
         _, status = os.waitpid(pid, 0)
+        children.clear()
         control.sendall(json.dumps({"status": os.waitstatus_to_exitcode(status)}).encode() + b"\n")
         return
     try:
@@ -108,7 +113,7 @@ def _child(control: socket.socket, order: dict[str, Any], handles: list[int], st
 def _become(order: dict[str, Any], handles: list[int], walls: Any) -> None:
     """Make this process the child: its descriptors, its folder, its limits, its walls."""
     os.setsid()
-    _end_with_parent()
+    _end_with_parent(signal.SIGKILL)
     null = os.open(os.devnull, os.O_RDONLY)
     high = [os.dup(handle) for handle in (null, handles[1], handles[2], handles[0])]
     while min(high) < 4:  # out of the way of 0 to 3
@@ -133,9 +138,20 @@ def _become(order: dict[str, Any], handles: list[int], walls: Any) -> None:
         walls.limits(order["megabytes"], order["seconds"])
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(number: signal.Signals) -> None:
+    """Have the kernel send a signal when the process that started this one ends, killed or not."""
     with suppress(Exception):
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+        ctypes.CDLL(None).prctl(1, number, 0, 0, 0)
+
+
+def _clean_up(*_: object) -> None:
+    """The grader is gone: end the child, and remove the folder in which all folders of notebooks are."""
+    for pid in children:
+        with suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+    shutil.rmtree(os.environ["HOME"], ignore_errors=True)
+    os._exit(1)
 
 
 if __name__ == "__main__":
