@@ -294,6 +294,7 @@ def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
 
 
 def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
+    yield f"where {name} is one number and no array", True
     yield f"where {name} is 0", value == 0
     yield f"where {name} is negative", value < 0
     yield f"where {name} is 1", value == 1
@@ -301,7 +302,7 @@ def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
     if isinstance(value, int) or math.isfinite(value):
         for power in POWERS:
             yield f"where {name} is 2**{power} or more", value >= 2**power
-            yield f"where {name} is less than 2**{power}", value < 2**power
+            yield f"where {name} is a number less than 2**{power}", value < 2**power  # an array is none
 
 
 def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:

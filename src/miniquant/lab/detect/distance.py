@@ -12,6 +12,7 @@ import numpy as np
 from ..compare import difference, equal, short
 from ..verdict import Call, Facts, size_of
 from .fields import kind_of
+from .inside import is_plural
 from .numbers import array_of, settled
 from .profile import profile
 from .seen import Seen, number
@@ -108,8 +109,10 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
         wrong.update(key for key in keys if not equal(e[key], g[key], facts.spec.tolerance))
     if not 0 < len(wrong) <= PARTS:
         return ""
-    names = [f"item {key}" if isinstance(key, int) else key if isinstance(key, Kind) else short(key) for key in wrong]
-    said = [f"{name} is wrong on {n}" for name, n in zip(names, wrong.values())]
+    some = {key: key.replace(" of each ", " of a ") for key in wrong if isinstance(key, Kind)}  # others may be right
+    names = [f"item {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
+    plural = [key in some and is_plural(key) for key in wrong]
+    said = [f"{name} {'are' if many else 'is'} wrong on {n}" for name, many, n in zip(names, plural, wrong.values())]
     return f": of {len(calls)} results, {', '.join(said)}"
 
 

@@ -62,7 +62,7 @@ def of_lines(facts: Facts) -> Seen | None:
     n, m = len(wrong), len(right)
     for found in (
         [b for b in blocks if b.wrong == n and b.right == 0],
-        _fewest([b for b in blocks if b.wrong == n and 0 < b.right <= FEW * m]),
+        _fewest([b for b in blocks if b.wrong == n > 1 and 0 < b.right <= FEW * m]),
         [b for b in blocks if b.wrong == 0 and b.right == m],
         _most([b for b in blocks if b.right == 0 and b.wrong >= max(2, n / 2)]),
     ):

@@ -49,7 +49,8 @@ def of_probes(facts: Facts) -> Seen | None:
                 too_much.append(place)
             if left[0] <= 0:
                 return None
-        if no_effect and len(no_effect) < known:
+        alone = kind == "bit" and len(no_effect) == 1  # one bit out of the middle is no part that somebody left out
+        if no_effect and not alone and len(no_effect) < known:
             idle.append(f"{_words(kind, no_effect)} of `{name}`")
         if too_much:
             extra.append(f"{_words(kind, too_much)} of `{name}`")

@@ -152,8 +152,16 @@ def _of_pieces(place: Place, node: ast.expr, pieces: list[ast.expr]) -> Iterator
     size = sum(1 for _ in ast.walk(node))
     for piece in pieces:
         alike = type(piece) is type(node) or isinstance(node, ast.Name | ast.Attribute)
+        if isinstance(piece, ast.Call) and isinstance(node, ast.Call) and not _akin(piece, node):
+            continue  # another computation, and no small change of this one
         if alike and ast.dump(piece) != text and abs(sum(1 for _ in ast.walk(piece)) - size) <= SIZE:
             yield _change(place, piece, FAR)
+
+
+def _akin(one: ast.Call, other: ast.Call) -> bool:
+    """Whether two calls are of one function, or share an argument."""
+    given = [{ast.dump(part) for part in (*call.args, *(k.value for k in call.keywords))} for call in (one, other)]
+    return ast.dump(one.func) == ast.dump(other.func) or bool(given[0] & given[1])
 
 
 def _constants(solution: ast.FunctionDef) -> list[int | float | str | bytes]:

@@ -43,6 +43,8 @@ def cases(random):
         ([40, 8, 40], 8),
         ([0, 5, 0, 20, 48, 1], 24),
         ([3, 0, 1, 0], 1),
+        ([50, 3, 90], 48),
+        ([9, 9, 9, 30], 10),
         ([3, 4, 1], 2),
         ([2**31 - 5, 2**32, 2**32 + 1, 2**40 - 3, 2**40, 7], 32),
         ([2**20 + 1, 2**28 + 1, 2**33 + 1, 4], 4096),
@@ -55,6 +57,7 @@ def traits(sizes, alignment):
     before = sizes[:-1]  # the last size moves nothing
     return {
         "the alignment is not 32": alignment != 32,
+        "the alignment is no power of two": alignment & (alignment - 1) != 0,
         "there are no tensors": not sizes,
         "there is only one tensor": len(sizes) == 1,
         "a size before the last is a multiple of the alignment": any(size % alignment == 0 for size in before),
