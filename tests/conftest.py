@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the s
 
 import pytest
 from hypothesis import HealthCheck, settings
+from thorough import THOROUGH
 
 settings.register_profile(
     "miniquant",
@@ -19,7 +20,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.register_profile("quick", parent=settings.get_profile("miniquant"), max_examples=20)  # make quick
-settings.load_profile("miniquant")
+settings.register_profile("thorough", parent=settings.get_profile("miniquant"), max_examples=300)
+settings.load_profile("thorough" if THOROUGH else "miniquant")
 
 
 def pytest_collection_finish():

@@ -13,6 +13,7 @@ import pytest
 from bump_models import SMALL, TINY, write_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import THOROUGH
 
 from miniquant import FormatError, MiniquantError
 from miniquant.formats.bump import open_bump, write_bump
@@ -125,7 +126,7 @@ def test_a_flipped_bit_anywhere_is_noticed(name, copy):
     original = (copy / name).read_bytes()
     with open(copy / name, "r+b", buffering=0) as file:
         for at in range(len(original)):
-            for bit in range(8):
+            for bit in range(8) if THOROUGH else [at * 5 % 8]:  # of each byte one, and of neighbours not the same
                 file.seek(at)
                 file.write(bytes([original[at] ^ 1 << bit]))
                 with pytest.raises(FormatError):
