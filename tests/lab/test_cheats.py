@@ -182,6 +182,29 @@ CHEATS = [
         "@exercise('NAME')\ndef NAME(ARGS):\n    os.write(3, b'{\"result\": [\"m\", \"os\", \"system\"]}\\n')\n    return b''",
     ),
     (
+        "a set of numbers with one hash",
+        "effective_bits",
+        "@exercise('NAME')\ndef NAME(ARGS):\n    return {n * (2**61 - 1) for n in range(10_001)}",
+    ),
+    (
+        "a fraction that takes for ever",
+        "tensor_bytes",
+        "@exercise('NAME')\ndef NAME(ARGS):\n    digits = b'f' * 4_000_000\n"
+        "    os.write(3, b'{\"result\": [\"q\", [\"i\", \"' + digits + b'\"], [\"i\", \"' + digits[1:] + b'\"]]}\\n')",
+    ),
+    (
+        "endless messages",
+        "bytes_by_dtype",
+        "@exercise('NAME')\ndef NAME(ARGS):\n    for _ in range(100_000):\n        os.write(3, b'{\"problem\": \"x\"}\\n')",
+    ),
+    (
+        "requests for objects that are not there",
+        "overhead_bytes",
+        "@exercise('NAME')\ndef NAME(ARGS):\n    for name in ('method', 'attribute', 'reference'):\n"
+        "        os.write(3, json.dumps({'ask': name, 'number': 0, 'name': '__class__', 'arguments': ['l', []], 'named': {}}).encode() + b'\\n')\n"
+        "    return 0",
+    ),
+    (
         "a deep result",
         "encode_q8_0",
         "@exercise('NAME')\ndef NAME(ARGS):\n    found = []\n    for _ in range(900):\n        found = [found]\n    return found",

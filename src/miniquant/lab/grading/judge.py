@@ -27,6 +27,7 @@ from .remote import GRACE, Remote, answer, stage_of
 from .results import Result
 from .room import BARE, FREE, LIBRARY, Gone, Nursery, Room
 
+MOST_SKIPPED = 10_000
 MUCH = 1 << 20  # bytes that a notebook may print before its row says so
 LARGEST = 64 << 20  # bytes of a notebook
 LESSONS = "miniquant.lessons."
@@ -185,7 +186,7 @@ def _cells(work: _Work, room: Room, how: str, step: list[str]) -> dict[str, Any]
                 room.say(**answer(line, [], work.lent, "", asked))
         if "problem" in line:
             work.note(line["problem"])
-        if isinstance(line.get("slow"), str):
+        if isinstance(line.get("slow"), str) and len(work.skip) < MOST_SKIPPED:
             work.skip.append(line["slow"][:100])
 
 

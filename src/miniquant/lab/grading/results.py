@@ -15,6 +15,7 @@ from ...core.files import atomic_write
 from ...core.text import visible
 from ..catalogue import exercises
 
+MOST = 100  # problems that are kept of one student
 RANK = ["missing", "not attempted", "crashed", "timed out", "failed", "passed"]  # of two answers the better counts
 
 
@@ -58,7 +59,7 @@ class Result:
 
     def note(self, problem: str) -> None:
         """Keep a problem, once."""
-        if problem not in self.problems:
+        if problem not in self.problems and len(self.problems) < MOST:
             self.problems.append(problem)
 
 

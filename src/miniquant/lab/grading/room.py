@@ -205,6 +205,9 @@ class Room:
     def hear(self, until: float) -> dict[str, Any]:
         """The next message, before ``until`` and the end of the notebook's time. Raises ``Gone``."""
         until = min(until, self.until)
+        if time.monotonic() > until:
+            self.end(late=True)
+            raise Gone("timed out", late=True)
         pieces = [self.rest]
         size = len(self.rest)
         while b"\n" not in pieces[-1]:

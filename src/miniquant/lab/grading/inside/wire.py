@@ -26,6 +26,8 @@ Plain = Any  # what json can write
 DEEP = 20  # so many containers in each other are carried
 LONGEST_INTEGER = 1 << 20  # bits
 LARGEST = 10 << 20  # bytes of an array, a text and so on that is carried
+LONGEST_SET = 10_000  # values: with more, values of one hash would hold up whoever builds the set
+LONGEST_FRACTION = 2_000  # hexadecimal digits
 LONGEST_TEXT = 300  # characters of what is no plain data
 NUMBERS = "biufc"  # the kinds of arrays that are carried, and texts
 # functions of these modules are carried by name
@@ -228,7 +230,7 @@ def _decode(data: Plain, other: Callable[[Plain], Any] | None, storages: dict[in
             return None
         case ["T", bool(value)] | ["s", str(value)]:
             return value
-        case ["i", str(digits)]:
+        case ["i", str(digits)] if len(digits) <= LONGEST_INTEGER // 4 + 2:
             return int(digits, 16)
         case ["f", str(digits)]:
             return float.fromhex(digits)
@@ -252,10 +254,10 @@ def _decode(data: Plain, other: Callable[[Plain], Any] | None, storages: dict[in
             return _tuple_class(name, tuple(names))(*inside(values))
         case ["d", list(pairs)]:
             return dict(inside(pair) for pair in pairs)
-        case ["S" | "F" as kind, list(values)]:
+        case ["S" | "F" as kind, list(values)] if len(values) <= LONGEST_SET:
             return set(inside(values)) if kind == "S" else frozenset(inside(values))
-        case ["q", above, below]:
-            return Fraction(*inside([above, below]))
+        case ["q", ["i", str(above)], ["i", str(below)]] if len(above) + len(below) <= LONGEST_FRACTION:
+            return Fraction(int(above, 16), int(below, 16))
         case ["m", str(module), str(name)] if module in NAMED:
             first, _, rest = name.partition(".")
             found = getattr(sys.modules[module], first)
@@ -310,6 +312,8 @@ def _tensor_of(parts: list[Any], storages: dict[int, Any] | None) -> Any:
                 whole = torch.frombuffer(raw, dtype=torch.uint8).clone() if raw else torch.empty(0, dtype=torch.uint8)
             if storages is not None and raw:
                 storages[address] = whole
+            if storages is None and math.prod(shape) * dtype.itemsize > len(raw):
+                raise WireError("a tensor that is larger than its storage")
             last = offset + sum((n - 1) * step for n, step in zip(shape, strides))
             if 0 not in shape and (last + 1) * dtype.itemsize > len(raw):
                 raise WireError("a tensor that does not lie in its storage")
