@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from conformance.bump_files import FIELDS, layout
 from miniquant.formats.gguf import write_gguf
 
 TINY = dict(embed=4, heads=2, kv_heads=1, inner=3, vocab=3, context=5, layers=1)
@@ -103,36 +104,14 @@ def parse_bump(path: Path) -> tuple[dict[str, Any], list[tuple[str, int, tuple[i
     data, config = path.read_bytes(), json.loads((path.parent / "config.json").read_text())
     assert data[:8] == b"BUMPWGT3"
     words = struct.unpack("<8I", data[8:40])
-    names = ["version", "model_type", "num_layers", "vocab_size", "embed_dim", "context_len", "num_heads", "head_dim"]
-    header: dict[str, Any] = dict(zip(names, words))
+    header: dict[str, Any] = dict(zip(FIELDS, words))
     header["aligned"] = struct.unpack("<3Q", data[40:64])
     header["checksum"] = data[64:96]
     assert data[96:128] == bytes(32)
     assert hashlib.sha256(data[128:]).digest() == data[64:96]
     (count,) = struct.unpack("<I", data[128:132])
     codes = data[132 : 132 + count]
-    e, v, q = header["embed_dim"], header["vocab_size"], header["num_heads"] * header["head_dim"]
-    shapes: list[tuple[str, tuple[int, ...]]] = [("token_embd", (v, e))]
-    if header["model_type"] in (1, 3):
-        if config["rope_factors"]:
-            shapes.append(("rope_factors", (header["head_dim"] // 2,)))
-        kv, inner = config["num_key_value_heads"] * header["head_dim"], config["intermediate_size"]
-        layer = [("ln1_gamma", (e,)), ("ln2_gamma", (e,)), ("Wq", (q, e)), ("bq", (q,)), ("Wk", (kv, e)), ("bk", (kv,))]
-        layer += [("Wv", (kv, e)), ("bv", (kv,)), ("Wo", (e, q)), ("bo", (e,)), ("W_gate", (inner, e))]
-        layer += [("W_up", (inner, e)), ("b1", (2 * inner,)), ("W_down", (e, inner)), ("b2", (e,))]
-        last = [("output_norm", (e,))]
-    else:
-        inner = config["n_inner"]
-        shapes.append(("position_embd", (header["context_len"], e)))
-        layer = [("ln1_gamma", (e,)), ("ln1_beta", (e,)), ("ln2_gamma", (e,)), ("ln2_beta", (e,))]
-        layer += [("Wqkv", (3 * e, e)), ("bqkv", (3 * e,)), ("Wo", (e, e)), ("bo", (e,)), ("W_up", (inner, e))]
-        layer += [("b1", (inner,)), ("W_down", (e, inner)), ("b2", (e,))]
-        last = [("output_norm", (e,)), ("output_norm_beta", (e,))]
-    for i in range(header["num_layers"]):
-        shapes += [(f"layers.{i}.{name}", shape) for name, shape in layer]
-    shapes += last
-    if not config["tie_word_embeddings"]:
-        shapes.append(("output", (v, e)))
+    shapes = layout(header, config)
     assert len(shapes) == count
     at, tensors = 132 + count, []
     for (name, shape), code in zip(shapes, codes):

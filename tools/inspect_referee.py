@@ -35,11 +35,11 @@ Entry = dict[str, Any]
 
 def write(folder: Path) -> None:
     """The files of the tests, numbered, each named by what it is; ``.valid.gguf`` are for the referee."""
-    sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "formats")]
-    import gguf_malformations
-    import malformations
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "tests" / "formats")]
     import written_files
     from test_fields_unchanged import samples
+
+    from conformance import gguf_files, gguf_lite_files
 
     number = 0
 
@@ -58,10 +58,10 @@ def write(folder: Path) -> None:
             found = format_of_bytes(data[:16])
             if found is not None and found.name == "gguf":
                 put(data, "valid.gguf", {})
-    put(gguf_malformations.VALID, "valid.gguf", {})
+    put(gguf_files.VALID, "valid.gguf", {})
     for _, data, beside in samples():
         put(data, "any", beside)
-    for corpus in (gguf_malformations.CORPUS, malformations.CORPUS):
+    for corpus in (gguf_files.CORPUS, gguf_lite_files.CORPUS):
         for bad in corpus.values():
             put(bad.data, "any", {})
 

@@ -13,8 +13,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import gguf_malformations
-import malformations
 import numpy as np
 import pytest
 import test_gguf_file
@@ -27,6 +25,7 @@ from kaitai import compiled
 from test_bump_malformed import tiny_gpt2
 from toy_lite import TOY_BYTES
 
+from conformance import gguf_files, gguf_lite_files
 from miniquant import open_gguf_lite, write_gguf_lite
 from miniquant.formats.bump import write_bump
 from miniquant.formats.bump.config import read_config
@@ -234,9 +233,9 @@ def test_the_names_of_the_types_are_ours(name, enum, members):
     assert found == {member.value: member.name.upper() for member in members}
 
 
-@pytest.mark.parametrize("name", gguf_malformations.LENIENT)
+@pytest.mark.parametrize("name", gguf_files.LENIENT)
 def test_what_our_reader_takes_beyond_what_it_writes_has_the_same_fields(name):
-    assert_same_fields("gguf", gguf_malformations.LENIENT[name])
+    assert_same_fields("gguf", gguf_files.LENIENT[name])
 
 
 @settings(max_examples=100, derandomize=True, database=None, deadline=None)
@@ -298,11 +297,11 @@ def test_the_tensors_of_a_model_have_the_same_names_and_bytes(name, tmp_path):
 # ---- files that are not valid ----------------------------------------------------------------------------------------
 
 SMALL_FILES = {
-    "gguf": [gguf_malformations.VALID, *gguf_malformations.LENIENT.values()],
+    "gguf": [gguf_files.VALID, *gguf_files.LENIENT.values()],
     "gguf_lite": [
-        *(malformations.VALID, TOY_BYTES),
-        malformations.one(bytes(2 + 64), dims=(1, 64), dtype=malformations.Q8),
-        malformations.one(bytes(2 + 32), dims=(1, 64), dtype=malformations.Q4),
+        *(gguf_lite_files.VALID, TOY_BYTES),
+        gguf_lite_files.one(bytes(2 + 64), dims=(1, 64), dtype=gguf_lite_files.Q8),
+        gguf_lite_files.one(bytes(2 + 32), dims=(1, 64), dtype=gguf_lite_files.Q4),
     ],
 }
 
@@ -369,17 +368,17 @@ NOT_SEEN_IN_LITE |= {"one tensor inside another", "the first of three overlaps t
 NOT_SEEN_IN_LITE |= {"a scalar in the middle of a tensor", "an overlap behind an empty tensor"}
 
 
-@pytest.mark.parametrize("name", gguf_malformations.CORPUS)
+@pytest.mark.parametrize("name", gguf_files.CORPUS)
 def test_a_malformed_gguf_file_is_refused_unless_that_takes_a_look_through_a_list(name):
     if name in NOT_SEEN:
-        read_all("gguf", gguf_malformations.CORPUS[name].data)
+        read_all("gguf", gguf_files.CORPUS[name].data)
     else:
-        assert_refused("gguf", gguf_malformations.CORPUS[name].data)
+        assert_refused("gguf", gguf_files.CORPUS[name].data)
 
 
-@pytest.mark.parametrize("name", malformations.CORPUS)
+@pytest.mark.parametrize("name", gguf_lite_files.CORPUS)
 def test_a_malformed_gguf_lite_file_is_refused_unless_that_takes_a_look_through_a_list(name):
     if name in NOT_SEEN_IN_LITE:
-        read_all("gguf_lite", malformations.CORPUS[name].data)
+        read_all("gguf_lite", gguf_lite_files.CORPUS[name].data)
     else:
-        assert_refused("gguf_lite", malformations.CORPUS[name].data)
+        assert_refused("gguf_lite", gguf_lite_files.CORPUS[name].data)

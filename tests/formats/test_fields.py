@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from malformations import CORPUS
 from toy_file import NAMES, TOY
 
 import miniquant.formats.fields as module
+from conformance.gguf_lite_files import CORPUS
 from miniquant import PRESETS, FormatError, open_gguf_lite, preset
 from miniquant import write_gguf_lite as write
 from miniquant.formats.fields import fields, parse

@@ -18,8 +18,8 @@ if __name__ == "__main__":
 import numpy as np
 import pytest
 import written_files
-from malformations import VALID
 
+from conformance.gguf_lite_files import VALID
 from miniquant.formats.describe import describe
 from miniquant.formats.fields import parse
 from miniquant.formats.gguf import GGMLType, RawTensor, write_gguf

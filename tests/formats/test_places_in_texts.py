@@ -22,9 +22,9 @@ OBJECTS = st.dictionaries(
 )
 
 
-@given(OBJECTS, st.sampled_from([None, 1, 3]), st.text(" \n\t", max_size=3))
-def test_the_members_of_an_object_stand_where_their_text_is_read_as_the_value(found, indent, space):
-    text = space + json.dumps(found, indent=indent, ensure_ascii=False) + space
+@given(OBJECTS, st.sampled_from([None, 1, 3]), st.text(" \n\t", max_size=3), st.booleans())
+def test_the_members_of_an_object_stand_where_their_text_is_read_as_the_value(found, indent, space, escaped):
+    text = space + json.dumps(found, indent=indent, ensure_ascii=escaped) + space
     raw = text.encode()
     for listed, whole in ((list(members(text, 0)), text), (list(byte_members(raw)), raw)):
         assert [member.key for member in listed] == list(found)

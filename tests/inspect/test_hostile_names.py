@@ -9,8 +9,8 @@ import struct
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from gguf_malformations import STRING, assemble, info, pair, string
 
+from conformance.gguf_files import STRING, assemble, info, pair, string
 from miniquant import write_gguf_lite
 from miniquant.cli import main, run
 from miniquant.core.text import visible

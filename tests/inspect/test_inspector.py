@@ -8,12 +8,11 @@ import pickle
 import struct
 from pathlib import Path
 
-import gguf_malformations
-import malformations
 import numpy as np
 import pytest
 from test_fields_unchanged import SAFETENSORS, samples
 
+from conformance import gguf_files, gguf_lite_files
 from miniquant.core.errors import MiniquantError, PickleSecurityRisk
 from miniquant.core.slices import PAGE, Slices, as_slices
 from miniquant.formats.fields import parse
@@ -27,8 +26,8 @@ from miniquant.inspect.inspector import MOST_BLOCKS, Inspector
 def files() -> dict[str, tuple[bytes, dict[str, bytes]]]:
     """Valid files and malformed ones, with what lies beside them."""
     found = {name: (data, beside) for name, data, beside in samples()}
-    found |= {f"gguf: {name}": (bad.data, {}) for name, bad in gguf_malformations.CORPUS.items()}
-    found |= {f"gguf-lite: {name}": (bad.data, {}) for name, bad in malformations.CORPUS.items()}
+    found |= {f"gguf: {name}": (bad.data, {}) for name, bad in gguf_files.CORPUS.items()}
+    found |= {f"gguf-lite: {name}": (bad.data, {}) for name, bad in gguf_lite_files.CORPUS.items()}
     found["safetensors, no JSON"] = (SAFETENSORS[:30], {})
     found["safetensors, a lie"] = (SAFETENSORS.replace(b"[2,2]", b"[2,3]"), {})
     found["pickle that imports"] = (b"\x80\x02cos\nsystem\n.", {})

@@ -12,8 +12,8 @@ import textwrap
 import numpy as np
 import pytest
 import torch
-from malformations import F32, assemble, descriptor
 
+from conformance.gguf_lite_files import F32, assemble, descriptor
 from miniquant import FormatError, MiniquantError, fake_quantize_state, preset, write_gguf_lite
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
 from miniquant.models.pretrained import config_from_metadata, how_it_was_made, load_gguf_lite, load_pretrained

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import malformations as lite
 import pytest
 from lines import lines_of_python
 
+from conformance import gguf_lite_files as lite
 from fuzz import bump
 from miniquant import open_gguf_lite
 from miniquant.formats.fields import fields

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-import gguf_malformations
-import malformations
 from places import ROOT
+
+from conformance import gguf_files, gguf_lite_files
 
 BOOK = ROOT / "book"
 PAGE = (BOOK / "security.md").read_text("utf-8")
@@ -24,7 +24,7 @@ def test_every_check_of_the_lab_s_reader_is_told_on_the_page():
 def test_the_malformed_files_that_the_page_names_are_in_the_corpus():
     named = re.findall(r"“([^”]+)”", PAGE)
     assert len(named) > 15
-    assert set(named) <= {*malformations.CORPUS, *gguf_malformations.CORPUS}
+    assert set(named) <= {*gguf_lite_files.CORPUS, *gguf_files.CORPUS}
 
 
 def test_every_vulnerability_has_a_record_in_the_bibliography():

@@ -47,4 +47,5 @@ def members(text: str, at: int) -> Iterator[Member]:
 def byte_members(text: bytes, at: int = 0) -> Iterator[Member]:
     """The same in bytes: UTF-8 in, and places that count bytes."""
     for found in members(text.decode("latin-1"), at):  # a letter for each byte, and none of JSON's own is lost
-        yield found._replace(key=found.key.encode("latin-1", "replace").decode("utf-8", "replace"))
+        key, _ = _DECODER.raw_decode(text[found.at : found.start].decode("utf-8", "replace"))  # escapes or UTF-8
+        yield found._replace(key=key)

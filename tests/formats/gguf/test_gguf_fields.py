@@ -5,10 +5,10 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
-from gguf_malformations import CORPUS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conformance.gguf_files import CORPUS
 from miniquant import FormatError
 from miniquant.formats.fields import fields, parse
 from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, encode, read_gguf, write_gguf

@@ -10,14 +10,14 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-import gguf_malformations as bad
 import numpy as np
 import pytest
-from gguf_malformations import CORPUS, LENIENT, VALID
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lines import lines_of_python
 
+from conformance import gguf_files as bad
+from conformance.gguf_files import CORPUS, LENIENT, VALID
 from miniquant.core.errors import FormatError, QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
 from miniquant.formats.gguf import GGUFFile, Typed, ValueType, read_gguf, write_gguf

@@ -9,9 +9,9 @@ import subprocess
 import numpy as np
 import pytest
 from c_compiler import compile_c, compiled, compiler, is_cl
-from malformations import CORPUS, F16, NOT_SEEN_BY_C, Q8, VALID, assemble, descriptor, one
 from places import ROOT
 
+from conformance.gguf_lite_files import CORPUS, F16, NOT_SEEN_BY_C, Q8, VALID, assemble, descriptor, one
 from miniquant import PRESETS, FormatError, open_gguf_lite, preset, write_gguf_lite
 from miniquant.models.minigpt import random_model
 

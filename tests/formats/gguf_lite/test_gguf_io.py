@@ -11,9 +11,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-from malformations import F16, F32, Q8
 from toy_lite import TOY_BYTES, TOY_READ, write_toy
 
+from conformance.gguf_lite_files import F16, F32, Q8
 from miniquant import PRESETS, DType, fake_quantize_state, open_gguf_lite, preset, read_gguf_lite, write_gguf_lite
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
 

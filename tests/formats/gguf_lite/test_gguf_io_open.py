@@ -12,9 +12,9 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
-from malformations import F32, Q4, Q8, SIZE, assemble, descriptor, one
 from toy_lite import S4, S8, TOY, TOY_BYTES, TOY_READ, TOY_SCHEMES, write_toy
 
+from conformance.gguf_lite_files import F32, Q4, Q8, SIZE, assemble, descriptor, one
 from miniquant import FormatError, SchemeError, open_gguf_lite, read_gguf_lite, write_gguf_lite
 
 

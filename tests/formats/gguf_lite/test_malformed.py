@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lines import lines_of_python
-from malformations import CORPUS, F16, F32, METADATA, Q4, Q8, SIZE, VALID, assemble, descriptor, one
 
+from conformance.gguf_lite_files import CORPUS, F16, F32, METADATA, Q4, Q8, SIZE, VALID, assemble, descriptor, one
 from miniquant import FormatError, MiniquantError, open_gguf_lite, read_gguf_lite
 from miniquant.formats.gguf_lite.sizes import file_sizes
 

@@ -7,8 +7,8 @@ import io
 import numpy as np
 import pytest
 import torch
-from malformations import F32, Q8, assemble, descriptor
 
+from conformance.gguf_lite_files import F32, Q8, assemble, descriptor
 from miniquant import PRESETS, DType, FormatError, open_gguf_lite, preset, write_gguf_lite
 from miniquant.formats.gguf_lite.sizes import file_sizes, human, torch_save_size
 from miniquant.models.minigpt import MiniGPT, MiniGPTConfig

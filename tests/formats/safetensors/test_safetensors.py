@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
+from conformance.safetensors_files import CORPUS, built, entry
 from miniquant.core.errors import FormatError, PickleSecurityRisk
 from miniquant.formats.safetensors.read import (
     INDEX,
@@ -28,16 +29,6 @@ W = {
     "none": np.zeros((0, 3), np.float32),
     "scalar": np.array(2.5, np.float32),
 }
-
-
-def built(header: object, data: bytes = b"", length: int | None = None) -> bytes:
-    """A file by hand; the header as JSON or as bytes."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    return struct.pack("<Q", len(text) if length is None else length) + text + data
-
-
-def entry(dtype: object = "F32", shape: object = (2,), offsets: object = (0, 8)) -> dict[str, object]:
-    return {"w": {"dtype": dtype, "shape": shape, "data_offsets": offsets}}
 
 
 def test_the_official_library_s_file_is_read_value_for_value():
@@ -75,37 +66,47 @@ def test_metadata_that_is_no_object_is_left_out():
     assert open_safetensors(built({"__metadata__": 3})).metadata == {}
 
 
-@pytest.mark.parametrize(
-    ("data", "field", "offset", "message"),
-    [
-        (b"\x08\0\0", None, None, "3"),
-        (built({}, length=3), "header.length", 0, "found 3; 2 bytes are left"),
-        (built(b"{"), "header", 9, "this is no JSON"),
-        (built("text"), "header", None, "this JSON is no object in braces"),
-        (built(b'{"w": 1, "w": 2}'), "header", None, "'w'"),
-        (built({"w": 1}), "tensor 'w'", 8, "its entry is not a dtype, a shape and data_offsets"),
-        (built({"w": {"dtype": "F32", "shape": [1]}}), "tensor 'w'", 8, "its entry is not"),
-        (built(entry("F8_E4M3"), bytes(8)), "tensor 'w': dtype", 8, "found 'F8_E4M3'; weights of F32, F16, BF16"),
-        (built(entry(3), bytes(8)), "tensor 'w': dtype", 8, "found 3; weights of"),
-        (built(entry(shape=(-2,)), bytes(8)), "tensor 'w'", 8, "not lists of whole numbers from 0 on"),
-        (built(entry(shape=(2.0,)), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(shape=(True, 2)), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(shape=(2**63,)), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(shape=(1,) * 9), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(offsets=(0, 8, 8)), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(offsets=8), bytes(8)), "tensor 'w'", 8, "are not lists of whole numbers"),
-        (built(entry(offsets=(0, 4)), bytes(8)), "tensor 'w': data_offsets", 8, "[2] takes 8 bytes, and it has 4"),
-        (built(entry(), bytes(9)), "data", None, "the tensors take 8 bytes, the file has 9 for them"),
-    ],
-)  # fmt: skip
-def test_a_header_that_lies_is_refused_with_its_field_and_what_was_found(data, field, offset, message):
+NO_LISTS = "its shape and data_offsets are not lists of whole numbers from 0 on"
+MESSAGES = {
+    "three bytes": "3",
+    "a header's length past the end": "found 3; 2 bytes are left",
+    "a header that is no JSON": "this is no JSON",
+    "a header that is a text": "this JSON is no object in braces",
+    "a header with a stray byte FF": "not valid UTF-8",
+    "a name twice": "'w'",
+    "a tensor that is a number": "its entry is not a dtype, a shape and data_offsets",
+    "a tensor without data_offsets": "its entry is not",
+    "a type of float8": "found 'F8_E4M3'; weights of F32, F16, BF16",
+    "a type that is a number": "found 3; weights of",
+    "data_offsets of half the size": "[2] takes 8 bytes, and it has 4",
+    "a byte after the data": "the tensors take 8 bytes, the file has 9 for them",
+    **dict.fromkeys(("a negative dim", "a dim that is not whole", "a dim that is a truth value"), NO_LISTS),
+    **dict.fromkeys(("a dim of 2^63", "nine dims", "three data_offsets", "data_offsets that are a number"), NO_LISTS),
+}
+
+
+@pytest.mark.parametrize("name", CORPUS)
+def test_a_header_that_lies_is_refused_with_its_field_and_what_was_found(name):
+    fault = CORPUS[name]
     with pytest.raises(FormatError) as caught:
-        open_safetensors(data)
-    assert message in str(caught.value)
-    if field:
-        assert caught.value.field == field
-    if offset is not None:
-        assert caught.value.offset == offset
+        open_safetensors(fault.data)
+    assert MESSAGES.get(name, "") in str(caught.value)
+    if fault.field:
+        assert caught.value.field == fault.field
+    if fault.offset is not None:
+        assert caught.value.offset == fault.offset
+
+
+def test_each_message_is_that_of_a_file_of_the_corpus():
+    assert MESSAGES.keys() <= CORPUS.keys()
+
+
+def test_a_name_in_escapes_of_json_is_the_name_that_they_stand_for():
+    for text in (b'{"gr\\u00f6\\u00dfe \\u2713": %s}', '{"größe ✓": %s}'.encode()):
+        header = text % json.dumps(entry()["w"]).encode()
+        with open_safetensors(built(header, bytes(8))) as file:
+            assert list(file.tensors) == ["größe ✓"]
+            assert file.spans == {"größe ✓": (8, 7 + len(header))}
 
 
 def test_eight_dims_of_the_largest_size_are_numbers_that_are_understood():
