@@ -218,7 +218,7 @@ def knowledge(folders: list[str], modules: list[str], deadline: float) -> dict[s
     files = sorted({str(p.relative_to(ROOT)) for f in folders for p in (ROOT / "tests" / f).rglob("test_*.py")})
     files += [f"src/miniquant/{m}" for m in modules if ">>> " in (SOURCE / m).read_text("utf-8")]
     shared = hashlib.sha256()
-    for path in sorted((ROOT / "tests").rglob("*.py")):
+    for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "conformance").glob("*.py")]):
         shared.update(b"" if path.name.startswith("test_") else path.read_bytes())
     known = {}
     for file in files:
