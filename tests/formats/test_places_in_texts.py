@@ -41,6 +41,13 @@ def test_what_is_no_json_raises_an_error_of_its_kind(text):
         list(members(text, 0))
 
 
+def test_a_key_that_is_not_utf_8_keeps_its_place_and_shows_that_a_byte_is_wrong():
+    assert [tuple(member) for member in byte_members(b'{"a\xff": 1, "b": 2}')] == [
+        ("a\ufffd", 1, 7, 8),
+        ("b", 10, 15, 16),
+    ]
+
+
 @given(st.lists(st.binary(max_size=40), max_size=20), st.integers(0, 30), st.integers(0, 5))
 def test_strings_in_a_row_are_found_one_after_another_and_none_that_is_cut(strings, cut, before):
     data = bytes(before) + b"".join(struct.pack("<Q", len(text)) + text for text in strings)
