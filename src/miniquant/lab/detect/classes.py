@@ -342,8 +342,11 @@ def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
             bool(value.reshape(-1)[int(np.argmax(size))] < 0),
         )
         if value.dtype.kind == "f":
-            yield f"where {name} has values above 65504", bool((size > 65504).any())
-            yield f"where {name} has values other than 0 below 2**-14", bool(((size > 0) & (size < 2.0**-14)).any())
+            yield f"where {name} has values farther from 0 than 65504", bool((size > 65504).any())
+            yield (
+                f"where {name} has values nearer to 0 than 2**-14, and not 0",
+                bool(((size > 0) & (size < 2.0**-14)).any()),
+            )
             yield f"where {name} has -0.0", bool((np.signbit(value) & (value == 0)).any())
     yield f"where {name} is not contiguous", not value.flags.c_contiguous
 
