@@ -42,7 +42,7 @@ def block(d, *q):
 
 
 def cases(random):
-    """A scale of 1, one that is negative, several blocks, a tiny scale, zeros, random blocks, the largest scales."""
+    """A scale of 1, one that is negative, several blocks, first and last alike, a tiny scale, zeros, random blocks, the largest scales."""
     scales = random.normal(0, 0.01, (50, 1)).astype("<f2").view(np.uint8)
     many = np.concatenate([scales, random.integers(0, 256, (50, 32), np.uint8)], axis=1)
     other = np.concatenate([scales, many[:, :1:-1]], axis=1)  # the same scales, other values
@@ -50,6 +50,7 @@ def cases(random):
         (np.array([block(1, 1, 2, -3, 127, -128)]),),
         (np.array([block(-0.5, 1, -1, 7)]),),
         (np.array([block(2, 1, -1), block(0.25, 4, 5), block(-1, 3, 3)]),),
+        (np.array([block(2, 1, -1), block(0.25, 4, 5), block(2, 3, 3)]),),
         (np.array([block(2**-24, 127, -1)]),),
         (np.array([block(0, 5, 6)]),),
         (np.array([block(3.0009765625, *range(-16, 16))]),),  # 11 bits of the scale are used

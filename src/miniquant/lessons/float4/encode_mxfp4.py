@@ -38,12 +38,13 @@ def oracle(w):
 
 
 def cases(random):
-    """Values themselves, other scales, ties, weights beyond 6, zeros, several blocks, random weights."""
+    """Values themselves, other scales, tiny and huge ones, ties, weights beyond 6, zeros, several blocks, random weights."""
     ramp = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6] * 2 + [-0.5, -1, -1.5, -2, -3, -4, -6, 0] * 2)
     ties = np.array([0.25, 0.75, 1.25, 1.75, 2.5, 3.5, 5, 6.5] * 4) * np.repeat([1, -1], 16)
     made = [
         [ramp],
         [ramp / 64],
+        [ramp * 2.0**-90, ramp * 2.0**90],  # no float16 holds these scales
         [ties],
         [np.r_[7.5, -7.9, 4, np.zeros(29)]],
         [np.zeros(32)],

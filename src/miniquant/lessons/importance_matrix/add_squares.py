@@ -28,7 +28,7 @@ def oracle(sums, count, x):
 
 
 def cases(random):
-    """The first batch, a second one, numbers that cancel, one token, as many tokens as columns, then random batches."""
+    """The first batch, a second one, numbers that cancel, one token, as many tokens as columns, a long batch, then random batches."""
     return [
         (np.zeros(2), 0, np.array([[1, 2], [3, -1], [0, 1]], np.float32)),
         (np.array([10.0, 6.0]), 3, np.array([[2, 0], [1, -2]], np.float32)),
@@ -36,6 +36,7 @@ def cases(random):
         (np.array([1.0, 2.0, 3.0]), 7, np.array([[0.5, -4, 0]], np.float32)),
         (np.array([2.0, 1.0]), 5, np.array([[0, 0], [3, 1], [0, 0]], np.float32)),  # a token of zeros counts
         (np.array([5.0]), 1, np.array([[2], [3], [6], [1]], np.float32)),
+        (np.array([3.0, 50.0]), 9, np.full((2000, 2), [2.2, 1.1], np.float32)),  # too many for sums in float32
         (np.array([1000.0, 0.0, 9.0, 1.0]), 256, random.normal(0, [8, 0.1, 1, 2], (30, 4)).astype(np.float32)),
         (random.uniform(0, 90, 5), 60, random.normal(0, 1, (5, 5)).astype(np.float32)),
     ]

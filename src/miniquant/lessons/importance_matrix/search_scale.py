@@ -66,7 +66,7 @@ def _block(*first):
 
 
 def cases(random):
-    """One block with one try, two tries, an extreme below 0, two extremes, unequal costs, several blocks, all tries."""
+    """One block with one try, two tries, none of them 8, an extreme below 0, two extremes in either order, unequal costs, several blocks, all tries."""
 
     def counted(*heavy):
         return [heavy[i] if i < len(heavy) else 1.0 for i in range(32)]
@@ -75,7 +75,9 @@ def cases(random):
     made = [
         ([_block(8, 3, -5.2)], [counted()], [8.0]),
         ([_block(-8, 3, 5.4, 1.5, 2.5)], [counted()], [8.0, 7.5]),
+        ([_block(8, 3, -5, 1)], [counted()], [7.1, 8.9]),  # 8 would have no error, and is not in the list
         ([_block(4, -4, 1.2, 0.7)], [counted(1, 1, 9)], [8.0, 7.2, 8.8]),
+        ([_block(-4, 4, 1.2, 0.7)], [counted(1, 1, 9)], [8.0, 7.2, 8.8]),
         ([ramp], [counted()], [8.0, 7.6]),
         ([[-x for x in ramp]], [counted(0.1)], [8.0, 7.6]),
         ([_block(1, 0.45, 0.3, -0.2), _block(-3, 2.8, 1.1)], [counted(0.5, 20), counted(1, 1, 6)], TRIES),

@@ -37,7 +37,7 @@ def oracle(x):
 
 
 def cases(random):
-    """A scale of 1, a large number below 0, zeros, equal numbers, a scale that float16 does not hold, random blocks."""
+    """A scale of 1, a large number below 0, zeros, equal numbers, scales that float16 does not hold, a scale for which float32 matters, random blocks."""
 
     def row(*numbers):
         return [*numbers, *[0] * (32 - len(numbers))]
@@ -48,6 +48,8 @@ def cases(random):
         [[1] * 32],
         [row()],
         [row(10, -1, 7, 0.03), row(0.1, 0.02, -0.07), [-3] * 16 + [2.9] * 16],
+        [row(1.27e-5, 1e-6, -4e-6), row(1.27e-6, 3e-7, -1e-6)],  # the second scale is 0 in float16
+        [row(4085)],  # halfway between two float16, and s is a little off, as the scale is float32
         [[100 - i / 4 for i in range(32)]],
     ]
     drawn = random.normal(0, 1, (40, 32)).astype(np.float32) * np.float32(0.7)

@@ -37,7 +37,7 @@ def oracle(x):
 
 
 def cases(random):
-    """Positive and negative extremes, zeros, a ramp, two of the same size, several blocks, random ones."""
+    """Positive and negative extremes, zeros, a ramp, two of the same size, tiny numbers, several blocks, random ones."""
 
     def row(*numbers):
         return [*numbers, *[0] * (256 - len(numbers))]
@@ -48,6 +48,7 @@ def cases(random):
         [row()],
         [[i / 2 + 0.1 for i in range(256)]],
         [row(*[0] * 30, -50, 20, 50)],
+        [row(1e-25, -12.7e-25, 3e-25)],  # their squares are 0 in float32
         [[127] * 256],
         [row(1, 0.3), row(-12.7, 3.1), row(*[0] * 100, 3)],
     ]

@@ -46,7 +46,7 @@ def oracle(q, groups, recent, values):
 
 
 def cases(random):
-    """One token, two alike, one that counts more, two heads, a group, a group and recent ones, then drawn tokens."""
+    """One token, two alike, one that counts more, two heads, a group, a group and recent ones, large scores, then drawn tokens."""
 
     def array(numbers):
         return np.array(numbers, np.float32)
@@ -65,6 +65,8 @@ def cases(random):
          array([[[1, 0, 0, 0], [2, 0, 0, 0]], [[0, 1, 0, 0], [0, 2, 0, 0]]])),
         (array([[1, 0.5, 0, 0]]), [group], none, array([[[1, 0, 0, 2]], [[0, 1, 3, 0]]])),
         (array([[1, 0.5, 0, 0]]), [group], array([[[2, 0, 1, 0]]]), array([[[1, 0, 0, 2]], [[0, 1, 3, 0]], [[7, 7, 7, 7]]])),
+        (array([[40, 0, 0, 0]]), [], array([[[9, 0, 0, 0]], [[8.95, 0, 0, 0]]]), array([[[1, 0, 0, 0]], [[0, 1, 0, 0]]])),
+        (array([[-40, 0, 0, 0]]), [], array([[[9, 0, 0, 0]], [[8.95, 0, 0, 0]]]), array([[[1, 0, 0, 0]], [[0, 1, 0, 0]]])),
     ]
     for groups, recent, heads, dims, size in ((2, 3, 2, 16, 4), (1, 0, 4, 8, 5), (0, 6, 3, 4, 8), (3, 1, 4, 4, 4)):
         kept, left = keys(groups, recent, heads, dims, size)
@@ -76,11 +78,14 @@ def cases(random):
 
 def traits(q, groups, recent, values):
     """What the cache holds."""
+    keys = np.concatenate([*(restore_along(*group) for group in groups), recent])
+    scores = (keys * q).sum(axis=2) / math.sqrt(q.shape[1])
     return {
         "there are quantized groups": bool(groups),
         "there are recent keys after quantized groups": bool(groups) and len(recent) > 0,
         "there is one token": len(values) == 1,
         "there is more than one head": len(q) > 1,
+        "a score has a size above 88": bool((np.abs(scores) > 88).any()),  # exp of 89 is infinite in float32
     }
 
 

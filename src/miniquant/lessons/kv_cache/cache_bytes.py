@@ -10,7 +10,8 @@ def cache_bytes(layers, heads, dims, tokens, type_k, type_v):
         and values of their own, and each of their keys and values has dims
         numbers; tokens: int, 0 or more; type_k, type_v: how the keys and
         the values are stored, each a pair of ints (block, n_bytes): n_bytes
-        bytes hold block numbers; dims is a multiple of both blocks
+        bytes hold block numbers; dims is a multiple of both blocks; all bytes
+        together are below 2**53
     ->   int
     """
     numbers = layers * heads * dims * tokens  # of the keys; the values have as many
@@ -31,7 +32,7 @@ def oracle(layers, heads, dims, tokens, type_k, type_v):
 
 
 def cases(random):
-    """A tiny cache, an empty one, two types, many tokens, then drawn shapes."""
+    """A tiny cache, an empty one, two types, many tokens, a block of ten, then drawn shapes."""
     f32, f16, q8_0, q4_0 = (1, 4), (1, 2), (32, 34), (32, 18)
     drawn = []
     for _ in range(4):
@@ -48,6 +49,7 @@ def cases(random):
         (4, 4, 64, 256, q8_0, q4_0),
         (32, 8, 128, 8192, f16, f16),
         (3, 2, 64, 5, f16, q8_0),
+        (1, 1, 40, 5, (10, 3), f16),  # 3 / 10 is not exact as a float
         *drawn,
     ]
 

@@ -7,8 +7,8 @@ def full_context(weights, per_token):
     """The smallest number of tokens whose cache has at least as many bytes
     as the weights.
 
-    weights: int, the bytes of the weights, at least 1; per_token: int, the
-        bytes of the cache for one token, at least 1
+    weights: int, the bytes of the weights, at least 1 and below 2**53;
+        per_token: int, the bytes of the cache for one token, at least 1
     ->   int
     """
     return -(-weights // per_token)
@@ -21,13 +21,14 @@ def oracle(weights, per_token):
 
 
 def cases(random):
-    """Exact multiples, something left, a cache larger than the weights, real models."""
+    """Exact multiples, something left, one byte left, a cache larger than the weights, real models."""
     return [
         (12, 4),
         (10, 4),
         (1, 1),
         (3, 10),
         (9, 4),
+        (4097, 4096),
         (2_395_392, 4096),
         (4_517_019_648, 131_072),
         (3_790_000_000, 147_456),

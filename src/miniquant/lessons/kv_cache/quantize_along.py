@@ -56,6 +56,8 @@ def cases(random):
         ([[1000.3, 1000.4, 1000.35]], 1, 4),  # float16 has 1000.5 for the smallest: below level 0
         ([[-60000, 60000, 100]], 1, 2),  # float16 does not hold the difference
         ([[0.001, 0.0010000002]], 1, 8),  # not alike, and the scale is 0 in float16
+        ([[0.0012, 0.0012000002]], 1, 8),  # the same, with both numbers above low
+        ([[-100, 155, 0.50000006]], 1, 8),  # the difference to the smallest is 100.5 in float32
     ]
     keys = random.normal(0, [1, 1, 12, 0.2], (9, 4)) + np.array([0, 3, -40, 1])
     return [
@@ -71,10 +73,12 @@ def cases(random):
 def traits(x, axis, bits):
     """What is special about an array."""
     spread = x.max(axis=axis) - x.min(axis=axis)
+    rounded = (spread / np.float32(2**bits - 1)).astype(np.float16)
     return {
         "the axis is 0": axis == 0,
         "the smallest number is not 0": bool((x.min(axis=axis) != 0).any()),
         "all numbers along the axis are alike": bool((spread == 0).any()),
+        "a scale is rounded to 0, and the numbers differ": bool(((spread != 0) & (rounded == 0)).any()),
         "there are several lines": spread.size > 1,
         "the bits are not 4": bits != 4,
         "a number is negative": bool((x < 0).any()),

@@ -33,7 +33,7 @@ def oracle(x):
 
 
 def cases(random):
-    """Two numbers, four, one alone, equal ones, several rows, as many rows as columns, rows of one, random rows."""
+    """Two numbers, four, one alone, equal ones, several rows, as many rows as columns, rows of one, a long row, random rows."""
     made = [
         [[3, 1]],
         [[1, 2, 3, 4]],
@@ -43,6 +43,7 @@ def cases(random):
         [[1, 2], [3, -4]],
         [[7], [-2], [0]],
         [[0, 0, 16, 0, 0, 0, 0, 0]],
+        [[1] * 512],
     ]
     return [*((np.array(x, np.float64),) for x in made), (random.normal(size=(3, 32)),), (random.normal(size=(8, 8)),)]
 

@@ -29,12 +29,13 @@ def oracle(gain, matrices):
 
 
 def cases(random):
-    """One matrix, two of other heights, a square one, a gain below 0, random ones."""
+    """One matrix, two of other heights, a square one, a gain below 0, a gain of 0, random ones."""
     made = [
         ([2, 3], [[[1, 1]]]),
         ([1, 10, 0.5], [[[1, 2, 4], [3, 0, 2]], [[5, 1, 8]]]),
         ([3, -2], [[[1, 2], [5, 7]]]),
         ([1, 1], [[[4, 6]]]),
+        ([0, 2], [[[3, 5]]]),
     ]
     found = [(np.array(g, np.float64), [np.array(w, np.float64) for w in ws]) for g, ws in made]
     drawn = [random.normal(size=(out, 5)) for out in (5, 2, 3)]
