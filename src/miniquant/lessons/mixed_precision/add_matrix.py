@@ -42,14 +42,16 @@ def oracle(sums, sizes, kls):
 
 
 def cases(random):
-    """The first matrix, a second one, equally good types, none that fits, a large one, drawn ones."""
+    """The first matrix, a second one, equally good types, nearly as good ones, none that fits, a large one, drawn ones."""
     zero, inf = [0.0] * 6, math.inf
     made = [
         (zero, [2], [0.5]),
         (zero, [2, 4], [0.5, 0.125]),
         ([inf, inf, 0.5, 0.5, 0.125, 0.125, 0.125], [1, 3], [4.0, 1.0]),
         ([inf, 3.0, 2.0, 1.5], [1, 2], [0.5, 0.5]),
+        (zero, [1, 1], [0.500001, 0.5]),
         ([0.0, 0.0, 0.0], [5, 7], [1.0, 0.5]),
+        (zero, [8, 2], [0.25, 1.0]),
         ([0.0, 0.0, 0.0], [3, 1], [0.25, 1.0]),
         ([inf, inf, inf], [1], [1.0]),
         (zero, [3, 1, 2], [0.25, 2.0, 0.25]),

@@ -28,7 +28,7 @@ def oracle(costs, types):
 
 
 def cases(random):
-    """One matrix, two, another order, a type that some lack, several drawn."""
+    """One matrix, two, two of equal cost, another order, a type that some lack, several drawn."""
     a = {"Q4_0": (18, 0.5), "Q8_0": (34, 0.25)}
     b = {"Q4_0": (180, 0.125), "Q8_0": (340, 0.0625)}
     drawn = {f"w{i}": {kind: (18 * int(random.integers(1, 9)), float(random.random())) for kind in "stuv"} for i in range(6)}
@@ -36,6 +36,7 @@ def cases(random):
     return [
         ({"a": a}, {"a": "Q8_0"}),
         ({"a": a, "b": b}, {"a": "Q4_0", "b": "Q4_0"}),
+        ({"a": a, "b": dict(a)}, {"a": "Q4_0", "b": "Q4_0"}),
         ({"a": a, "b": b}, {"a": "Q8_0", "b": "Q4_0"}),
         ({"a": a, "b": b}, {"b": "Q8_0", "a": "Q4_0"}),
         ({"a": a, "b": {"Q2_K": (84, 2.0)}}, {"a": "Q4_0", "b": "Q2_K"}),

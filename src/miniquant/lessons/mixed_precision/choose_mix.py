@@ -72,7 +72,7 @@ def judged(function, case):
 
 
 def cases(random):
-    """One matrix, two, a greedy choice that fails, more bytes than needed, matrices drawn like a model's."""
+    """One matrix, two, a greedy choice that fails, sizes with a small common divisor, more bytes than needed, matrices drawn like a model's."""
 
     def case(costs, n_bytes):
         return costs, n_bytes, SumAndMore(costs)
@@ -83,11 +83,13 @@ def cases(random):
 
     one = {"a": {"Q4_0": (18, 0.5), "Q8_0": (34, 0.125)}}
     greedy = {"a": {"Q2_K": (2, 1.0), "Q6_K": (12, 0.25)}, "b": {"Q2_K": (2, 0.75), "Q6_K": (8, 0.125)}, "c": {"Q2_K": (2, 0.75), "Q6_K": (8, 0.125)}}
+    uneven = {"a": {"Q4_0": (180, 0.5), "Q8_0": (340, 0.125)}, "b": {"Q4_0": (198, 2.0), "Q8_0": (374, 0.5)}}  # 20 divides those of a
     pair = {"a": matrix(1, 1.0), "b": matrix(4, 1.0)}
     made = [
         case(one, 34),
         case(one, 33),
         case(greedy, 18),
+        case(uneven, 180 + 374 - 1),
         case(pair, 5 * 144),
         case(pair, 5 * 272 + 10),
     ]
