@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +17,10 @@ from places import ROOT
 from miniquant.cli import main
 from miniquant.core.errors import MiniquantError
 from miniquant.lab import exercises
-from miniquant.lab.assembly import assemble, build, deliver
+from miniquant.lab.assembly import assemble, build, deliver, running
 from miniquant.lab.assembly.module import run
+from miniquant.lab.assembly.running import Done
+from miniquant.lab.assembly.running import run as run_programs
 from miniquant.lab.assembly.sources import read_source, uses
 
 SOLUTIONS = [*sorted((ROOT / "solutions").glob("[01][0-9]-*.ipynb"))]
@@ -167,9 +170,8 @@ def test_the_names_that_a_statement_uses_are_found_in_every_scope():
 @pytest.fixture
 def quick(monkeypatch):
     """No script is run: what is written and kept is the question."""
-    done = subprocess.CompletedProcess([], 0, "| figures |\n", "")
-    monkeypatch.setattr(deliver, "_run", lambda *_: done)
-    monkeypatch.setattr(deliver, "_tests", lambda _: {"a claim": (2, 2)})
+    monkeypatch.setattr(deliver, "run", lambda *_: [Done(0, "| figures |\n")] * 3)
+    monkeypatch.setattr(deliver, "_tests", lambda *_: {"a claim": (2, 2)})
 
 
 def test_what_a_student_has_written_stays(tmp_path, quick, monkeypatch):
@@ -182,8 +184,7 @@ def test_what_a_student_has_written_stays(tmp_path, quick, monkeypatch):
     readme.write_text(readme.read_text("utf-8").replace("*Your answer: the largest", "Mine: the largest"), "utf-8")
     script.write_text("print('mine')\n", "utf-8")
     module.write_text("# by hand\n", "utf-8")
-    done = subprocess.CompletedProcess([], 0, "| new figures |\n", "")
-    monkeypatch.setattr(deliver, "_run", lambda *_: done)
+    monkeypatch.setattr(deliver, "run", lambda *_: [Done(0, "| new figures |\n")] * 3)
     found = assemble(folder, out)
     text = readme.read_text("utf-8")
     assert "Mine: the largest" in text
@@ -279,3 +280,36 @@ def test_a_solved_set_is_assembled_by_the_command_and_a_wrong_function_fails_the
 def test_the_array_that_a_module_makes_is_numpys(solved):
     packed = run(solved.text)["pack_int4"](np.array([1, 2], np.int8))
     assert packed.tolist() == [0x21]
+
+
+# ---- programs in a folder --------------------------------------------------------------------------------------------
+
+
+def test_programs_run_apart_and_say_how_they_ended(tmp_path):
+    (tmp_path / "own.py").write_text("STATE = []\n", "utf-8")
+    (tmp_path / "a.py").write_text("import own, sys\nown.STATE.append(1)\nprint('é', sys.argv, own.STATE)\n", "utf-8")
+    (tmp_path / "b.py").write_text("import own\nprint(own.STATE)\nraise ValueError('from b')\n", "utf-8")
+    (tmp_path / "c.py").write_text("import sys\nsys.exit('from c')\n", "utf-8")
+    (tmp_path / "d.py").write_text("import os\nos._exit(7)\n", "utf-8")
+    one, two, three, four, again = run_programs(
+        tmp_path, [["a.py", "--x"], ["b.py"], ["c.py"], ["d.py"], ["-m", "a", "y"]], ["json"]
+    )
+    assert one == (0, "é ['a.py', '--x'] [1]\n", "")
+    assert (two.returncode, two.stdout) == (1, "[]\n")
+    assert two.stderr.endswith("ValueError: from b\n")
+    assert three == (1, "", "from c\n")
+    assert four.returncode == 7
+    assert again.stdout.endswith("'y'] [1]\n")
+
+
+def test_a_program_without_an_end_is_stopped_and_the_next_one_runs(tmp_path):
+    (tmp_path / "a.py").write_text("while True: pass\n", "utf-8")
+    (tmp_path / "b.py").write_text("print(2)\n", "utf-8")
+    text = Path(running.__file__).read_text("utf-8")
+    (tmp_path / "short.py").write_text(text.replace("SECONDS = 300", "SECONDS = 0.5"), "utf-8")
+    if not hasattr(os, "fork"):
+        pytest.skip("here each program has a process of its own")
+    subprocess.run([sys.executable, "short.py", json.dumps([[["a.py"], ["b.py"]], []])], cwd=tmp_path, check=True)
+    assert (tmp_path / ".0.code").read_text() == "-9"
+    assert "no answer" in (tmp_path / ".0.err").read_text()
+    assert (tmp_path / ".1.out").read_text() == "2\n"

@@ -11,8 +11,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from xml.etree import ElementTree
 from ...core.errors import MiniquantError
 from ...core.files import atomic_write
 from .module import Assembly, build
+from .running import Done, run
 
 MODULE, TESTS, FILE, MANIFEST, STATE = (
     "gguf_io.py",
@@ -36,7 +35,7 @@ SCRIPTS = ("export.py", "load.py", "verify.py", TESTS, "pytest.ini")
 PAGES = ("README.md", "PHASE_26_REPORT.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 OPEN = re.compile(r"^\*.*\*$", re.M)  # a line in italics waits for the student
-SECONDS = 300  # for one script
+RESULTS = "results.xml"
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +110,9 @@ def assemble(
     written = _state(target)
     with _stage(target) as stage:
         kept = _fill(stage, target, functions, written)
-        problems = [p for p in (_problem(stage, "export.py"),) if p]
-        tests = _tests(stage)
-        measured = _run(stage, "verify.py", "--markdown")
+        written_file, tested, measured = run(stage, (("export.py",), _tests_of(stage), ("verify.py", "--markdown")))
+        problems = [f"export.py failed: {_last(written_file.stderr)}"] if written_file.returncode else []
+        tests = _tests(stage, tested)
         figures = measured.stdout.strip() or "Nothing is measured yet: verify.py failed."
         if measured.returncode and not measured.stdout.strip():
             problems.append(f"verify.py failed: {_last(measured.stderr)}")
@@ -199,36 +198,20 @@ def _hash(text: str) -> str:
 # ---- running ---------------------------------------------------------------------------------------------------------
 
 
-def _run(stage: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A Python program in the stage; one that does not end in time has failed."""
-    quiet = {"PYTHONDONTWRITEBYTECODE": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "--color=no"}
-    found = os.pathsep.join(part for part in sys.path if part)
-    environment = {**os.environ, **quiet, "PYTHONPATH": found, "PYTHONIOENCODING": "utf-8"}
-    call = [sys.executable, *command]
-    try:
-        return subprocess.run(
-            call, cwd=stage, env=environment, capture_output=True, text=True, encoding="utf-8", timeout=SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(call, 1, "", f"no answer after {SECONDS} seconds")
-
-
-def _problem(stage: Path, script: str) -> str:
-    done = _run(stage, script)
-    return f"{script} failed: {_last(done.stderr)}" if done.returncode else ""
-
-
 def _last(text: str) -> str:
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1][:200] if lines else "it says nothing"
 
 
-def _tests(stage: Path) -> dict[str, tuple[int, int]]:
+def _tests_of(stage: Path) -> tuple[str, ...]:
+    """The command that runs the tests."""
+    results = f"--junitxml={stage / RESULTS}"
+    return "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={stage}", results, TESTS
+
+
+def _tests(stage: Path, done: Done) -> dict[str, tuple[int, int]]:
     """The tests by claim: how many of its cases passed, and how many there are."""
-    results = stage / "results.xml"
-    done = _run(
-        stage, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--rootdir={stage}", f"--junitxml={results}", TESTS
-    )
+    results = stage / RESULTS
     found: dict[str, tuple[int, int]] = {}
     if not results.exists():
         return {f"the tests do not run: {_last(done.stderr or done.stdout)}": (0, 1)}
