@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -76,12 +77,13 @@ def quantize_gguf(
         counts = {} if matrix is None else matrix.importances({name: shapes[name] for name in found.changed})
         found = found._replace(weighed=frozenset(name for name in counts if CODECS[after[name]].weighs))
         total = sum(int(np.prod(shapes[name])) for name in found.changed)
-        done = 0
+        done, one = 0, Lock()  # several threads read
 
         def count(weights: int) -> None:
             nonlocal done
-            done += weights
-            advance(done, total)
+            with one:
+                done += weights
+                advance(done, total)
 
         tensors = {
             name: RawTensor(file.raw(name), before[name], shapes[name])

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 
 from miniquant.core.errors import SchemeError
 from miniquant.formats.gguf import LazyTensor, write_gguf
-from miniquant.formats.gguf.codecs import CODECS
+from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.formats.gguf.write import CHUNK, PIECE
 
 
 def lazy(w, asked):
-    rows = w.reshape(-1, w.shape[-1])
+    flat = w.reshape(-1, w.shape[-1])
 
     def read(start, stop):
         asked.append((start, stop))
-        return rows[start:stop]
+        return flat[start:stop]
 
     return LazyTensor(w.shape, w.dtype.name, read)
 
@@ -70,3 +72,17 @@ def test_rows_of_another_shape_than_announced_are_refused_and_move_no_other_tens
         with pytest.raises(SchemeError, match=r"'w': rows 0 to 2 came in shape .*, expected \(2, 32\)"):
             write_gguf(tmp_path / "a", {"w": (tensor, kind), "last": np.ones(3, np.float32)}, {})
     assert not list(tmp_path.iterdir())
+
+
+def test_pieces_are_read_in_several_threads_at_once_and_written_in_their_order(tmp_path, monkeypatch):
+    monkeypatch.setattr(rows, "THREADS", 2)
+    w = np.random.default_rng(0).normal(size=(64, 2**15)).astype(np.float32)
+    met = threading.Barrier(2, timeout=60)  # passes when two threads are there; eight pieces are four pairs
+
+    def some(start, stop):
+        met.wait()
+        return w[start:stop]
+
+    write_gguf(tmp_path / "lazy.gguf", {"w": (LazyTensor(w.shape, "float32", some), "Q8_0"), "b": w[0]}, {})
+    write_gguf(tmp_path / "plain.gguf", {"w": (w, "Q8_0"), "b": w[0]}, {})
+    assert (tmp_path / "lazy.gguf").read_bytes() == (tmp_path / "plain.gguf").read_bytes()

@@ -8,7 +8,10 @@ from __future__ import annotations
 import math
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,12 +21,13 @@ from ...core.errors import QuantizationError, SchemeError
 from ...core.files import atomic_write
 from ..tensor import TensorInfo
 from .codecs import CODECS, codec_of, decode, encode
+from .codecs import rows as blocks
 from .codecs.rows import CHUNK
 from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
 from .types import GGMLType
 
-PIECE = 2**21  # weights encoded at once, at most: 8 MB of float32
+PIECE = 2**19  # weights encoded at once by each thread, at most: 2 MB of float32
 _NUMBERS = set(map(int, GGMLType))
 _PLAIN = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"} | {
     f"int{n}": f"I{n}" for n in (8, 16, 32, 64)
@@ -52,8 +56,8 @@ class Weighed(NamedTuple):
 class LazyTensor(NamedTuple):
     """A tensor that is read when its turn to be written comes, a few rows at a time.
 
-    ``rows(start, stop)`` gives rows, (stop - start, shape[-1]), of all rows counted through; ``dtype`` names what they
-    hold: float32, float16, or bfloat16 (which come as float32).
+    ``rows(start, stop)`` gives rows, (stop - start, shape[-1]), of all rows counted through; several threads call it at
+    once. ``dtype`` names what they hold: float32, float16, or bfloat16 (which come as float32).
     """
 
     shape: tuple[int, ...]
@@ -91,10 +95,36 @@ def write_gguf(
     with atomic_write(path) as file:
         file.write(head)
         file.write(bytes(padded(len(head), alignment) - len(head)))
-        for info in infos:
-            for part in _encoded(info, sources[info.name][0], weighed.get(info.name)):
-                file.write(part)
-            file.write(bytes(padded(info.n_bytes, alignment) - info.n_bytes))
+        for part in _in_order(_parts(infos, sources, weighed, alignment)):
+            file.write(part)
+
+
+Part = memoryview | bytes
+
+
+def _in_order(jobs: Iterable[Callable[[], Part]]) -> Iterator[Part]:
+    """What the jobs give, in their order, while threads do the next ones: one is read and encoded, another written."""
+    waiting: deque[Future[Part]] = deque()
+    with ThreadPoolExecutor(blocks.THREADS, "encode") as pool:
+        try:
+            for job in jobs:
+                waiting.append(pool.submit(job))
+                if len(waiting) > blocks.THREADS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:  # after an error nobody wants the others
+                future.cancel()
+
+
+def _parts(
+    infos: list[TensorInfo[GGMLType]], sources: Mapping[str, Any], weighed: Mapping[str, np.ndarray], alignment: int
+) -> Iterator[Callable[[], Part]]:
+    """What makes the bytes of all tensors and of the padding after each, in their order."""
+    for info in infos:
+        yield from _encoded(info, sources[info.name][0], weighed.get(info.name))
+        yield partial(bytes, padded(info.n_bytes, alignment) - info.n_bytes)
 
 
 def _with_alignment(metadata: Mapping[str, Any], alignment: int) -> dict[str, Any]:
@@ -168,8 +198,11 @@ def _dtype_of(name: str, held: str, asked: Any) -> GGMLType:
     return found
 
 
-def _encoded(info: TensorInfo[GGMLType], data: Any, importance: np.ndarray | None = None) -> Iterator[memoryview]:
-    """The bytes of one tensor, a piece at a time; no piece holds rows of two experts that have an importance each."""
+def _encoded(
+    info: TensorInfo[GGMLType], data: Any, importance: np.ndarray | None = None
+) -> Iterator[Callable[[], Part]]:
+    """What makes the bytes of one tensor, a piece at a time; no piece holds rows of two experts that have an importance
+    each."""
     if not info.n_bytes:
         return
     if is_torch(data):
@@ -177,25 +210,41 @@ def _encoded(info: TensorInfo[GGMLType], data: Any, importance: np.ndarray | Non
         data = (data.float() if str(data.dtype) == "torch.bfloat16" else data).numpy()
     if data.dtype == np.uint8 or info.dtype in INTEGERS:  # raw blocks, or numbers that are stored as they are
         held = data.dtype if data.dtype == np.uint8 else INTEGERS[info.dtype]
-        yield np.ascontiguousarray(data, held).data.cast("B")
+        yield partial(_as_bytes, data, held)
         return
     size, width = math.prod(info.shape), info.shape[-1] if info.shape else 1
     rows = data.rows if isinstance(data, LazyTensor) else _rows_of(data.reshape(-1, width))
-    step = max(1, min(PIECE, max(CHUNK, size // 4)) // width)
+    step = max(1, min(PIECE, max(CHUNK, size // 4 // blocks.THREADS)) // width)
     share = size // width // (1 if importance is None else len(importance))  # rows
     for start, stop in _pieces(size // width, share, step):
-        given = rows(start, stop)
-        if given.shape != (stop - start, width):
-            raise SchemeError(
-                f"{info.name!r}: rows {start} to {stop} came in shape {given.shape}, expected {(stop - start, width)}"
-            )
-        with np.errstate(over="ignore"):
-            w = np.ascontiguousarray(given, np.float32)
-        raw = encode(w, info.dtype, None if importance is None else importance[start // share])
-        if info.dtype != GGMLType.F32 or given.dtype.itemsize > 4:
-            _check_encoded(info, given, raw, start)
-        yield raw.data.cast("B")
-        del given, w, raw  # before the next piece is read
+        counts = None if importance is None else importance[start // share]
+        yield partial(_encoded_rows, info, rows, start, stop, width, counts)
+
+
+def _as_bytes(data: np.ndarray, held: Any) -> memoryview:
+    return np.ascontiguousarray(data, held).data.cast("B")
+
+
+def _encoded_rows(
+    info: TensorInfo[GGMLType],
+    rows: Callable[[int, int], np.ndarray],
+    start: int,
+    stop: int,
+    width: int,
+    importance: np.ndarray | None,
+) -> memoryview:
+    """Read some rows, encode them, and check that nothing is lost."""
+    given = rows(start, stop)
+    if given.shape != (stop - start, width):
+        raise SchemeError(
+            f"{info.name!r}: rows {start} to {stop} came in shape {given.shape}, expected {(stop - start, width)}"
+        )
+    with np.errstate(over="ignore"):
+        w = np.ascontiguousarray(given, np.float32)
+    raw = encode(w, info.dtype, importance)
+    if info.dtype != GGMLType.F32 or given.dtype.itemsize > 4:
+        _check_encoded(info, given, raw, start)
+    return raw.data.cast("B")
 
 
 def _pieces(rows: int, share: int, step: int) -> Iterator[tuple[int, int]]:

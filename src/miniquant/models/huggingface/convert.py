@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,12 +87,13 @@ def convert_folder(
         **({} if matrix is None or imatrix is None else matrix.keys(imatrix)),
     }
     total = sum(int(np.prod(row.shape)) for row, _ in rows)
-    done = 0
+    done, one = 0, Lock()  # several threads read
 
     def count(weights: int) -> None:
         nonlocal done
-        done += weights
-        advance(done, total)
+        with one:
+            done += weights
+            advance(done, total)
 
     tensors = {
         row.ours: weighed(lazily(row, where, count), types[row.ours], counts.get(row.ours)) for row, where in rows
