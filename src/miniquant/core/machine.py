@@ -17,6 +17,12 @@ def versions(*packages: str) -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name).partition("+")[0] for name in packages}
 
 
+def threads() -> int:
+    """How many threads compute at once, at most: what ``MINIQUANT_THREADS`` says, else four, or the number of cores."""
+    said = os.environ.get("MINIQUANT_THREADS", "")
+    return max(1, int(said)) if said.isdecimal() else min(4, os.cpu_count() or 1)
+
+
 def hardware() -> dict[str, str | int | None]:
     """The processor, the number of cores, the system: no host name, no path, no user.
 

@@ -7,19 +7,20 @@ Source: ggml's ``ggml-quants.c`` (``quantize_row_*_ref``, ``dequantize_row_*``) 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from ....core.errors import QuantizationError
+from ....core.machine import threads
+from ..compiled import DECODE, ENCODE, ENCODE_WEIGHTED, chosen
 from ..types import GGMLType
 from .codec import Codec, codec_of
 from .common import mean_square
 
 CHUNK = 131_072  # weights handled at once: with their scratch they stay in a core's own cache
-THREADS = min(4, os.cpu_count() or 1)  # at most; numpy lets other threads run while it computes
+THREADS = threads()  # at most; numpy and compiled functions let other threads run while they compute
 PARALLEL_MIN = 1_000_000  # weights up to which a second thread is not worth its start
 
 
@@ -49,7 +50,7 @@ def encode(w: np.ndarray, dtype: GGMLType | str, importance: np.ndarray | None =
         return _encode_weighted(codec, w, _checked(importance, w.shape[-1])).reshape(shape)
     blocks = w.reshape(-1, dtype.block)
     out = np.empty((len(blocks), dtype.n_bytes), np.uint8)
-    _in_chunks(codec.encode, blocks, out, dtype.block)
+    _in_chunks(chosen(dtype, ENCODE, codec.encode), blocks, out, dtype.block)
     return out.reshape(shape)
 
 
@@ -75,7 +76,7 @@ def _encode_weighted(codec: Codec, w: np.ndarray, importance: np.ndarray) -> np.
         codec.encode_weighted(blocks, codec.error_weights(blocks, columns, spread), found.reshape(-1, dtype.n_bytes))
 
     if rows.size:
-        _in_chunks(work, rows, out, n)
+        _in_chunks(chosen(dtype, ENCODE_WEIGHTED, work, importance), rows, out, n)
     return out
 
 
@@ -98,7 +99,7 @@ def decode(raw: np.ndarray, dtype: GGMLType | str) -> np.ndarray:
         return np.require(np.ascontiguousarray(raw).view("<f4"), np.float32, "A")
     blocks = np.ascontiguousarray(raw).reshape(-1, dtype.n_bytes)
     out = np.empty((len(blocks), dtype.block), np.float32)
-    _in_chunks(codec.decode, blocks, out, dtype.block)
+    _in_chunks(chosen(dtype, DECODE, codec.decode), blocks, out, dtype.block)
     return out.reshape(shape)
 
 
@@ -108,8 +109,8 @@ Work = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # source, target, s
 def _in_chunks(work: Work, source: np.ndarray, target: np.ndarray, block: int) -> None:
     """Do the work on ``CHUNK`` weights after another; in several threads if there is much of it."""
     n, step = len(source), max(1, CHUNK // block)  # in blocks
-    threads = THREADS if n * block > PARALLEL_MIN else 1
-    share = -(-n // (threads * step)) * step  # of a thread, in whole chunks
+    count = THREADS if n * block > PARALLEL_MIN else 1  # of threads
+    share = -(-n // (count * step)) * step  # of a thread, in whole chunks
 
     def run(first: int) -> None:
         last = min(first + share, n)
@@ -119,7 +120,7 @@ def _in_chunks(work: Work, source: np.ndarray, target: np.ndarray, block: int) -
                 part = slice(start, min(start + step, last))
                 work(source[part], target[part], scratch)
 
-    if threads == 1:
+    if count == 1:
         return run(0)
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(count) as pool:
         list(pool.map(run, range(0, n, share)))

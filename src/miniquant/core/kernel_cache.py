@@ -1,0 +1,54 @@
+"""Where the machine code of compiled functions is kept, so that a second process need not compile again.
+
+It lies in the user's folder for caches, under a name made from the sources. ``MINIQUANT_CACHE`` names another folder;
+if it is empty, nothing is kept. A folder that cannot be written is no error: then every process compiles for itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+
+def folder_for(sources: Iterable[Path]) -> Path | None:
+    """Where functions compiled from these files are kept; ``None`` if nothing can be written there."""
+    base = _base()
+    if base is None:
+        return None
+    digest = hashlib.sha256()
+    for source in sources:
+        digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone
+    folder = base / f"kernels-{digest.hexdigest()[:16]}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+def keep(dispatcher: Any, folder: Path) -> None:
+    """Let numba look for a function in the folder before it compiles, and put there what it compiled."""
+    from numba.core import config
+
+    before = config.CACHE_DIR  # type: ignore[attr-defined]  # numba fills it in
+    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
+    try:
+        dispatcher.enable_caching()
+    finally:
+        config.CACHE_DIR = before  # type: ignore[attr-defined]
+
+
+def _base() -> Path | None:
+    """The user's folder for caches, as each system has it."""
+    if (named := os.environ.get("MINIQUANT_CACHE")) is not None:
+        return Path(named).absolute() if named else None
+    places = {"win32": ("LOCALAPPDATA", "~/AppData/Local"), "darwin": ("", "~/Library/Caches")}
+    variable, otherwise = places.get(sys.platform, ("XDG_CACHE_HOME", "~/.cache"))
+    try:
+        return Path(os.environ.get(variable) or os.path.expanduser(otherwise)) / "miniquant"
+    except RuntimeError:  # a user without a home
+        return None
