@@ -35,6 +35,22 @@ def test_versions_are_those_that_are_installed_without_a_builds_suffix(monkeypat
     }
 
 
+@pytest.mark.parametrize("said, cores, count", [
+    (None, 64, 4),
+    (None, 2, 2),
+    (None, None, 1),
+    ("7", 2, 7),
+    ("0", 2, 1),
+    ("many", 3, 3),
+])  # fmt: skip
+def test_threads_are_what_the_environment_says_or_at_most_four(said, cores, count, monkeypatch):
+    monkeypatch.setattr(machine.os, "cpu_count", lambda: cores)
+    monkeypatch.delenv("MINIQUANT_THREADS", raising=False)
+    if said is not None:
+        monkeypatch.setenv("MINIQUANT_THREADS", said)
+    assert machine.threads() == count
+
+
 def test_hardware_is_the_processor_its_cores_and_the_system(monkeypatch):
     monkeypatch.setattr(machine, "_cpu", lambda: "Chip")
     assert machine.hardware() == {

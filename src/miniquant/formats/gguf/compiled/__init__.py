@@ -94,8 +94,13 @@ def _form(dtype: GGMLType, what: str) -> Form | None:
 @cache
 def _forms() -> dict[tuple[GGMLType, str], Form]:
     with _lock:
-        for module in pkgutil.iter_modules(__path__):
-            import_module(f"{__name__}.{module.name}")
+        try:
+            for module in pkgutil.iter_modules(__path__):
+                import_module(f"{__name__}.{module.name}")
+        except (ImportError, OSError):  # numba is damaged, or there is no memory for it
+            if os.environ.get(SWITCH) == "1":
+                raise
+            return {}
     return FORMS
 
 

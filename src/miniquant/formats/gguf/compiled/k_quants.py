@@ -307,7 +307,7 @@ def encode_around_zero(w: Any, importance: Any, out: Any, kind: int) -> None:
                 put_half(block, 208, d_of)
                 empty = True
                 for t in range(subs):
-                    empty = empty and not abs(numbers[t, lane]) >= SMALLEST
+                    empty = empty and abs(numbers[t, lane]) < SMALLEST
                 if empty:
                     block[:] = 0
 

@@ -1,0 +1,137 @@
+"""Which form of a codec runs: numpy, or with numba a compiled one once it pays; ``conftest`` sees that both agree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from miniquant.core import kernel_cache
+from miniquant.core.errors import QuantizationError
+from miniquant.formats.gguf import compiled
+from miniquant.formats.gguf.codecs import CODECS, rows
+from miniquant.formats.gguf.types import GGMLType
+
+W = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)
+
+
+@pytest.fixture
+def ran(monkeypatch):
+    """The forms that were compiled, instead of compiling them; each fills its target with sevens."""
+    found = []
+
+    def fake(function):
+        found.append(function.__name__)
+        return lambda *given: given[-1].fill(7) if given[-1].dtype == np.uint8 else None
+
+    forms = {(GGMLType.Q4_K, what): compiled.Form(only_target) for what in (compiled.ENCODE, compiled.ENCODE_WEIGHTED)}
+    monkeypatch.setattr(compiled, "_compiled", fake)
+    monkeypatch.setattr(compiled, "_forms", lambda: forms)
+    monkeypatch.setattr(compiled, "_spent", [0.0])
+    monkeypatch.delenv(compiled.SWITCH, raising=False)
+    return found
+
+
+def only_target(source, target):
+    """What a form looks like."""
+
+
+@pytest.mark.parametrize("spent, kept, runs", [
+    (0.0, True, False),
+    (compiled.LOAD_AFTER, True, True),
+    (compiled.LOAD_AFTER, False, False),
+    (compiled.COMPILE_AFTER, False, True),
+])  # fmt: skip
+def test_a_process_begins_in_numpy_loads_what_is_kept_and_compiles_last(spent, kept, runs, ran, monkeypatch):
+    monkeypatch.setattr(compiled, "_spent", [spent])
+    monkeypatch.setattr(compiled, "_is_kept", lambda function: kept)
+    raw = rows.encode(W, "Q4_K")
+    assert (ran == ["only_target"]) == (raw == 7).all() == runs
+    assert (compiled._spent[0] == spent) == runs  # the time in numpy is counted
+
+
+@pytest.mark.parametrize("switch, runs", [("0", False), ("1", True)])
+def test_the_switch_goes_before_that(switch, runs, ran, monkeypatch):
+    monkeypatch.setattr(compiled, "_spent", [1e9 if switch == "0" else 0.0])
+    monkeypatch.setenv(compiled.SWITCH, switch)
+    for importance in (None, np.ones(512)):
+        assert (rows.encode(W, "Q4_K", importance) == 7).all() == runs
+    assert not (rows.encode(W, "Q5_K") == 7).all()  # a type without a compiled form
+    assert rows.encode(W[:0], "Q4_K").shape == (0, 288)
+
+
+def test_without_numba_numpy_runs_and_only_an_explicit_wish_is_an_error(ran, monkeypatch):
+    monkeypatch.setattr(compiled, "_spent", [1e9])
+    monkeypatch.setattr(compiled.util, "find_spec", lambda name: None)
+    assert not (rows.encode(W, "Q4_K") == 7).all() and ran == []
+    monkeypatch.setenv(compiled.SWITCH, "1")
+    with pytest.raises(QuantizationError, match="MINIQUANT_COMPILED=1 asks for compiled codecs, and numba is not"):
+        rows.encode(W, "Q4_K")
+
+
+def test_numba_is_not_loaded_for_a_little_work_and_where_it_cannot_be_imported_every_type_works():
+    code = (
+        "import sys, numpy as np\n"
+        "from miniquant.formats.gguf import compiled, encode, decode\n"
+        "from miniquant.formats.gguf.codecs import CODECS\n"
+        "w = np.ones((1, 256), np.float32)\n"
+        "encode(w, 'Q4_K')\n"
+        "assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules\n"
+        "sys.modules['numba'] = None  # an import of it fails\n"
+        "compiled.util.find_spec = lambda name: True\n"
+        "compiled._spent[0] = 1e9\n"
+        "for dtype, codec in CODECS.items():\n"
+        "    raw = encode(w, dtype) if codec.encodes else np.zeros((1, dtype.n_bytes), np.uint8)\n"
+        "    assert decode(raw, dtype).shape == (1, 256)\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != compiled.SWITCH}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+
+
+def test_weights_that_lie_askew_or_may_not_be_written_to_are_encoded_all_the_same(monkeypatch):
+    monkeypatch.setenv(compiled.SWITCH, "1")
+    expected = rows.encode(W, "Q4_K")
+    askew = np.empty(W.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(W.shape)
+    askew[...] = W
+    locked = W.copy()
+    locked.flags.writeable = False
+    for w in (askew, locked, np.asfortranarray(W), W[::-1][::-1]):
+        assert np.array_equal(rows.encode(w, "Q4_K"), expected)
+
+
+def test_compiled_forms_are_of_types_that_have_a_codec():
+    forms = compiled._forms()
+    assert {dtype for dtype, _ in forms} <= set(CODECS)
+    for dtype, what in forms:
+        assert what == compiled.DECODE or CODECS[dtype].encodes
+        assert what != compiled.ENCODE_WEIGHTED or CODECS[dtype].weighs
+
+
+def test_what_was_compiled_is_kept_under_a_name_made_from_the_sources(tmp_path, monkeypatch):
+    source = tmp_path / "a.py"
+    source.write_text("1")
+    monkeypatch.setenv("MINIQUANT_CACHE", str(tmp_path / "cache"))
+    one = kernel_cache.folder_for([source])
+    assert one.parent == tmp_path / "cache" and one.is_dir() and one == kernel_cache.folder_for([source])
+    source.write_text("2")
+    assert kernel_cache.folder_for([source]) != one
+    for nowhere in ("", str(source / "below")):
+        monkeypatch.setenv("MINIQUANT_CACHE", nowhere)
+        assert kernel_cache.folder_for([source]) is None
+
+
+@pytest.mark.parametrize("system, name, value, expected", [
+    ("linux", "XDG_CACHE_HOME", "/x", "/x/miniquant"),
+    ("linux", "HOME", "/home/a", "/home/a/.cache/miniquant"),
+    ("darwin", "HOME", "/home/a", "/home/a/Library/Caches/miniquant"),
+    ("win32", "LOCALAPPDATA", "/l", "/l/miniquant"),
+])  # fmt: skip
+def test_each_system_has_its_folder_for_caches(system, name, value, expected, monkeypatch):
+    for variable in ("MINIQUANT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setattr(kernel_cache.sys, "platform", system)
+    monkeypatch.setenv(name, value)
+    assert kernel_cache._base().as_posix() == expected
