@@ -7,19 +7,19 @@ few rows apart at a time.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 
 import numpy as np
 
 from ..core.errors import QuantizationError
+from ..core.machine import threads
 from ..formats.bump.types import BumpType
 from .activations import n_bytes, pack
 from .compiled import compiled
 from .crew import Crew
 from .products import FLOATS, RAISED, WITH_MINS
 
-THREADS = min(4, os.cpu_count() or 1)  # at most; the kernels run without Python's lock
+THREADS = threads()  # at most; the kernels run without Python's lock
 PARALLEL_MIN = 2**19  # bytes of a matrix up to which a second thread is not worth its start
 
 

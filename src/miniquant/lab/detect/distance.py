@@ -60,7 +60,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all(e.size == 1 for e, _ in known):
         text = f"{_type_right(calls)}the numbers are off by up to {far}{_traits(known)}{_examples(calls)}"
         return Seen("wrong numbers", text, rank=98)
-    n, of = max((int((e != g).sum()), e.size) for e, g in known)
+    counts = [(int((e != g).sum()), e.size) for e, g in known]
+    n, of = max(counts, key=lambda count: count[0] / max(1, count[1]))  # the largest share
     if all((e != g).all() for e, g in known):
         text = f"type and shape are right, and all values are off, by up to {far}{_traits(known)}"
         return Seen("wrong values", text, rank=98)
@@ -88,7 +89,14 @@ def _finding_off(calls: Sequence[Call]) -> str:
     if not isinstance(e, dict) or not isinstance(g, dict) or e.keys() != g.keys():
         return ""
     texts = [(key, e[key], g[key]) for key in e if isinstance(e[key], str) and isinstance(g[key], str)]
-    return next((f": {key}: {found} in place of {wanted}" for key, wanted, found in texts if wanted != found), "")
+    return next(
+        (
+            f" (in the smallest case, {key}: {found} in place of {wanted})"
+            for key, wanted, found in texts
+            if wanted != found
+        ),
+        "",
+    )
 
 
 def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:

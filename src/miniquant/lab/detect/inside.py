@@ -43,10 +43,12 @@ def _of_fields(data: bytes, fields: Fields) -> Parts:
     for name, start, stop in fields:
         if start < len(data):
             kinds.setdefault(kind_of(name), []).append(data[start:stop])
-    return {name: _numbers(pieces) for name, pieces in kinds.items()}
+    return {name: _numbers(name, pieces) for name, pieces in kinds.items()}
 
 
-def _numbers(pieces: list[bytes]) -> Any:
+def _numbers(name: str, pieces: list[bytes]) -> Any:
+    if is_plural(name) and len(pieces[0]) > 4:  # eight nibbles' bytes are no number
+        return b"".join(pieces)
     if {len(piece) for piece in pieces} <= {1, 2, 4, 8} and len({len(piece) for piece in pieces}) == 1:
         return [int.from_bytes(piece, "little") for piece in pieces]
     return b"".join(pieces)

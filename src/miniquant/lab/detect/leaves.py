@@ -68,7 +68,8 @@ def _places(wrong: Sequence[Leaf]) -> list[tuple[str, str]]:
         ends = sorted(dict.fromkeys(leaf.path[-length:] for leaf in wrong), key=repr)
         if len(ends) <= NAMED and all(len(leaf.path) > length for leaf in wrong):
             words = " and ".join(" of ".join(map(_step, reversed(end))) for end in ends)
-            said = f"every wrong value is {words.replace(' and ', ' or ')}"
+            inner = " of a part of the result" if any(isinstance(end[0], int) for end in ends) else ""
+            said = f"every wrong value is {words.replace(' and ', ' or ')}{inner}"
             found.append((words, said))
     keys = {leaf.path[0] for leaf in wrong}
     if len(keys) <= NAMED and all(len(leaf.path) == 1 and not isinstance(leaf.path[0], int) for leaf in wrong):

@@ -64,7 +64,7 @@ EXERCISE = Exercise(
             cause="The division by sqrt(n) was undone, so that rows become larger.",
             cure="Leave the transform as it is.", see="numbers of 1 and -1"),
         Mistake("divided again", edit(_ROWS, "fast_hadamard(np.diag(signs)) / np.sqrt(len(signs))"),
-            cause="You divided by sqrt(n), and `fast_hadamard` does that already.",
-            cure="Leave the transform as it is.", see="numbers that are too small by the same factor"),
+            cause="The numbers are divided by sqrt(n) twice, or once by n. `fast_hadamard` divides by sqrt(n) already.",
+            cure="Divide by sqrt(n) once, in all.", see="numbers that are too small by the same factor"),
     ),
 )

@@ -2,7 +2,7 @@
 
 A lane is a block, so the sums of sixteen blocks run side by side, and each adds in its own order, as ggml does. No
 operation here is fused with another one or put in another order: what is computed equals numpy's float32, bit for bit.
-LLVM makes of it what the processor has; where that is narrower, two or four instructions.
+LLVM uses the instructions that the processor has; where that is narrower, two or four instructions.
 """
 
 # mypy: disable-error-code="import-untyped,no-untyped-call,untyped-decorator,no-untyped-def"
