@@ -303,7 +303,7 @@ ESCAPES = {
     "see the class": "os.listdir(CLASS)",
     "read a solution": "open(SOLUTIONS + '/09-writer.ipynb').read()",
     "read a lesson": "open(LESSONS + '/writer/pack_int4.py').read()",
-    "read a lesson's bytecode": "os.listdir(LESSONS + '/writer/__pycache__')",
+    "read a lesson's bytecode": "[open(e, 'rb').read(9) for e in os.scandir(LESSONS + '/writer/__pycache__')][0]",
     "read the home": "os.listdir(HOME)",
     "read the grader's memory": "open(f'/proc/{GRADER}/mem', 'rb').read(1)",
     "read the grader's environment": "open(f'/proc/{GRADER}/environ', 'rb').read()",

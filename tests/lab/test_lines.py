@@ -58,7 +58,7 @@ def run(program):
     for word in program.split():
         if word in ("+", "*"):
             if word == "*":
-                stack[-2:] = [stack[0] * stack[1] + (stack[0] > 8)]
+                stack[-2:] = [stack[0] * stack[1] + (stack[0] > 6)]
             else:
                 stack[-2:] = [sum(stack)]
         else:
@@ -82,8 +82,13 @@ def test_a_line_that_only_wrong_cases_run_is_named():
 def test_what_is_said_about_a_line_counts_the_cases_that_run_it():
     function = written(TOP, "run")
     found = of_lines(Facts(RUN, function, _calls(RUN, function)))
-    assert found.text.startswith("Line 7, `stack[-2:] = [stack[0] * stack[1] + (stack[0] > 8)]`, runs on the one wrong")
-    assert found.text.endswith("case and on 3 of the 8 right ones."), found.text
+    assert found.text.startswith("Line 7, `stack[-2:] = [stack[0] * stack[1] + (stack[0] > 6)]`, runs on both")
+    assert found.text.endswith("wrong cases and on 2 of the 7 right ones."), found.text
+
+
+def test_of_one_wrong_case_no_line_is_named_that_right_ones_run_too():
+    function = written(TOP.replace("> 6", "> 8"), "run")
+    assert of_lines(Facts(RUN, function, _calls(RUN, function))) is None
 
 
 def test_no_line_is_named_where_an_error_has_a_traceback():

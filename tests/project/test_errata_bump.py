@@ -30,7 +30,7 @@ def test_13_our_fast_path_takes_the_weights_in_the_order_of_the_official_decoder
         x, out = np.zeros(32, np.float32), np.empty(1, np.float32)
         x[place] = 1
         matvec(raw, BumpType.Q4_0, x, out)
-        assert out[0] == expected[place]
+        assert out[0] == pytest.approx(expected[place], rel=1e-3)  # x is rounded to Q8_0, 1 / 127 to a float16
 
 
 def test_15_a_llama_without_the_real_key_is_refused_whatever_the_other_key_says(tmp_path):

@@ -195,7 +195,7 @@ def traits(pipeline, w, quantization):
         "a block of `w` is all zeros": bool((sizes == 0).any()),
         "the blocks of `w` differ a hundredfold in size": bool(sizes.min() < sizes.max() / 100),
         "a level outside of the first block is wrong": isinstance(pipeline, OneWrong) and pipeline.at > 31,
-        "a weight of 0.0 comes back as -0.0": isinstance(pipeline, OneWrong) and quantization == F32 and w.flat[pipeline.at] == 0,
+        "a weight of 0.0 comes back as -0.0": isinstance(pipeline, OneWrong) and quantization == F32 and not w.flat[pipeline.at],
         "the file has no tensor or two": isinstance(pipeline, NoTensor | TwoTensors),
     }
 

@@ -10,8 +10,8 @@ def cache_bytes(layers, heads, dims, tokens, type_k, type_v):
         and values of their own, and each of their keys and values has dims
         numbers; tokens: int, 0 or more; type_k, type_v: how the keys and
         the values are stored, each a pair of ints (block, n_bytes): n_bytes
-        bytes hold block numbers; dims is a multiple of both blocks; all bytes
-        together are below 2**53
+        bytes hold block numbers; dims is a multiple of both blocks; the
+        result is below 2**53
     ->   int
     """
     numbers = layers * heads * dims * tokens  # of the keys; the values have as many

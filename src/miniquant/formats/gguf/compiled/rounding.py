@@ -250,7 +250,8 @@ def encode_f16(w: Any, out: Any) -> None:
         size = u32(b & u32(0x7FFFFFFF))
         small = u32(f32(size.view(f32) + f32(0.5)).view(u32) - u32(0x3F000000))
         plain = u32(u32(size + u32(0xFFF) + (size >> u32(13) & u32(1)) - u32(112 << 23)) >> u32(13))
-        large = u32(0x7C00) if size <= u32(0x7F800000) else u32(u32(0x7E00) | size >> u32(13) & u32(0x3FF))
+        left = u32(size >> u32(13) & u32(0x3FF))  # of a NaN: its bits stay, as numpy keeps them
+        large = u32(0x7C00) if size <= u32(0x7F800000) else u32(u32(0x7C00) | left | u32(left == 0))
         chosen = small if size < u32(0x38800000) else large if size >= u32(0x477FF000) else plain
         found[i] = np.uint16(u32(chosen | b >> u32(16) & u32(0x8000)))
 
