@@ -127,7 +127,7 @@ def lie_twice(random: random.Random, data: bytearray, seed: Seed, seeds: list[Se
         names = {name: keys[found["model_type"] == "gpt2"] for name, keys in NAMES.items()}
         name, key = random.choice(list(names.items()))
         old = int(found.get(key, 1))
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return
     drawn = random.choice([*EXTREMES, old + 1, old - 1, 2 * old, 16 * old, len(data)]) & (2**32 - 1)
     found[key] = drawn
