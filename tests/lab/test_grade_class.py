@@ -126,7 +126,7 @@ def test_parts_with_other_seeds_and_a_student_with_two_results_are_refused(tmp_p
     for name, result in {
         "a": Result("ann", seed=1), "b": Result("bob", seed=2), "c": Result("ann", problems=["x"], seed=1),
     }.items():  # fmt: skip
-        rows = grading.Rows(tmp_path / f"{name}.jsonl")
+        rows = grading.RowsOnDisk(tmp_path / f"{name}.jsonl")
         rows.add(result)
         rows.close()
         files.append(tmp_path / f"{name}.jsonl")

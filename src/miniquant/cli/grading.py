@@ -95,7 +95,7 @@ def _graded(folder: Path, base: Path, options: dict[str, Any]) -> list[Any]:
 
     part, whole = options["shard"]
     students = len(list(grading.submissions(folder))[part - 1 :: whole])
-    rows = grading.Rows(base.with_name(f"{base.name}.jsonl"), resume=options.pop("resume"))
+    rows = grading.RowsOnDisk(base.with_name(f"{base.name}.jsonl"), resume=options.pop("resume"))
     if options["seed"] is None and rows.done:
         options["seed"] = next(iter(rows.done.values())).seed
     done = 0

@@ -12,12 +12,12 @@ from . import farm
 from .draw import new_seed
 from .judge import Desk, grade_notebook, read_submission
 from .results import Result, result_paths, write_results
-from .rows import Rows, merge, read_rows
+from .rows import RowsOnDisk, merge, read_rows
 
 __all__ = [
     "Desk",
     "Result",
-    "Rows",
+    "RowsOnDisk",
     "grade",
     "grade_notebook",
     "merge",

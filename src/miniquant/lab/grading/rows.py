@@ -43,7 +43,7 @@ def merge(paths: Iterable[Path]) -> list[Result]:
     return [found[student] for student in sorted(found)]
 
 
-class Rows:
+class RowsOnDisk:
     """A file of rows that is being written; each is on the disk before the next notebook is graded."""
 
     def __init__(self, path: Path, *, resume: bool = False) -> None:
