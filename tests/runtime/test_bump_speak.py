@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from miniquant import FormatError, MiniquantError
 from miniquant.cli import main
+from miniquant.core import kernel_cache
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump import write_bump
 from miniquant.models.corpus import load_tokenizer
@@ -246,8 +247,8 @@ def test_each_system_has_its_folder_for_caches(monkeypatch):
         ("win32", "LOCALAPPDATA", "/l", "/l/miniquant"),
         ("win32", "LOCALAPPDATA", None, "/home/x/AppData/Local/miniquant"),
     ):
-        monkeypatch.setattr(compiled.sys, "platform", platform)
+        monkeypatch.setattr(kernel_cache.sys, "platform", platform)
         monkeypatch.delenv(variable, raising=False)
         if value:
             monkeypatch.setenv(variable, value)
-        assert str(compiled._base()) == expected
+        assert str(kernel_cache._base()) == expected
