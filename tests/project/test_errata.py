@@ -574,6 +574,8 @@ def test_28_a_root_mean_square_is_no_sum_and_softmax_is_no_layer_norm():
 
 def test_29_the_name_is_expanded_by_a_readme_and_not_by_the_specification():
     readme = str(importlib.metadata.metadata("gguf").get_payload())
+    if not readme:
+        pytest.skip("this copy of the gguf package was packed without its README")
     assert "GGML Universal File" in readme and "GPT-Generated" not in readme and "Universal Format" not in readme
 
 
