@@ -8,6 +8,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the same sums on every machine
 
 import pytest
+import without_iri  # noqa: F401  # before a test imports nbformat
 from hypothesis import HealthCheck, settings
 from thorough import THOROUGH
 

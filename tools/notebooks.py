@@ -23,6 +23,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import without_iri  # noqa: F401
+
+# isort: split
 import nbformat
 from nbclient import NotebookClient
 from nbformat import NotebookNode

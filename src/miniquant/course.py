@@ -53,6 +53,7 @@ class Command(NamedTuple):
 
 PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
 LONGEST = ("-p", "tools.longest_first")
+NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg", "notebooks", "solutions")
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
 NO_WINDOW = ("MPLBACKEND", "agg")
@@ -72,7 +73,7 @@ COMMANDS = {
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
             Step(
                 "",
-                (*PYTEST, *LONGEST, "-p", "tools.prepared_kernels", "--ignore-glob=*/workspace", *NBVAL),
+                (*PYTEST, *LONGEST, *NO_IRI, "-p", "tools.prepared_kernels", "--ignore-glob=*/workspace", *NBVAL),
                 (ONE_THREAD, NO_RECORD),
             ),
             Step(

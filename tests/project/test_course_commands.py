@@ -76,6 +76,15 @@ def test_every_file_that_a_command_names_is_there():
         assert not command.steps or not command.steps[-1].beside  # nobody would wait for it
 
 
+def test_importing_nbformat_builds_no_parser_of_addresses():
+    """It takes three seconds in every process. The labs' tests load the plugin before nbval imports nbformat."""
+    code = "import without_iri, nbformat, sys; sys.exit('lark' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": str(ROOT / "tools")})
+    for command in course.COMMANDS["test"].steps:
+        if "--nbval" in command.command:
+            assert command.command.index("tools.without_iri") < command.command.index("--nbval")
+
+
 def test_a_number_that_no_lab_has_and_options_in_the_wrong_place_are_refused(capsys):
     assert course.main(["lab", "99"]) == 2
     assert "there is no lab 99" in capsys.readouterr().err
