@@ -100,10 +100,10 @@ def _code(text: str) -> str:
 
 
 def _codec(kind: str) -> list[str]:
-    """The module of a type, and the search that it shares with others."""
+    """The module of a type, and what it shares with others: the search, and how small blocks are made."""
     name = kind.partition(" ")[0].lower()
-    found = [f"formats/gguf/codecs/{name}.py", "formats/gguf/codecs/search.py"]
-    return [path for path in found if (LIBRARY / path).exists()]
+    modules = [name, "search", *(["small_blocks"] if name in ("q4_0", "q4_1", "q5_0", "q5_1") else [])]
+    return [path for path in (f"formats/gguf/codecs/{module}.py" for module in modules) if (LIBRARY / path).exists()]
 
 
 def _of(*modules: str) -> Callable[[str], list[str]]:

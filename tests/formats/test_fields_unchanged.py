@@ -67,14 +67,13 @@ def samples() -> Iterator[tuple[str, bytes, dict[str, bytes]]]:
 
 
 def types() -> Iterator[str]:
-    """What every type says of itself: its description, the parts of a block, and how it is computed with."""
+    """What every type says of itself: its description, what its encoder can do, and the parts of a block."""
     for dtype in DType:
         yield f"gguf-lite {dtype.name}: {dtype.description}"
     for dtype, codec in CODECS.items():
         yield f"gguf {dtype.name}: {codec.description}"
-        dot = codec.kernels and (codec.kernels.width, codec.kernels.view)
         flags = (codec.identity, codec.super_block, codec.searches, codec.has_min)
-        yield f"  {codec.file_type} {codec.head} {flags} {codec.levels} {dot}"
+        yield f"  {codec.file_type} {codec.head} {flags} {codec.levels}"
         for part in codec.fields:
             yield f"  {tuple(part)}"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 
-import numba
 import numpy as np
 import pytest
 from bump_models import SMALL, write_llama
@@ -12,13 +11,12 @@ from click.testing import CliRunner
 
 from miniquant import FormatError, MiniquantError
 from miniquant.cli import main
-from miniquant.core import kernel_cache
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.bump import write_bump
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import minigpt_tokenizer_metadata, write_minigpt
-from miniquant.runtime import compiled, speak
+from miniquant.runtime import speak
 from miniquant.runtime.runtime import Runtime, _drawn
 
 PROMPT = "A list is a"
@@ -193,62 +191,3 @@ def test_what_a_model_writes_does_not_command_the_terminal(monkeypatch, minigpt)
     monkeypatch.setattr(speak, "speak", lambda *_: iter(["\x1b[2J", "a\nb\t\u202e"]))
     done = CliRunner().invoke(main, ["run", str(minigpt / "weights.bump"), "x"])
     assert done.output == "x\\u001b[2Ja\nb\t\\u202e\n"
-
-
-# ---- what is compiled, and where it is kept
-
-
-@pytest.fixture
-def fresh():
-    compiled._folder.cache_clear()
-    yield
-    compiled._folder.cache_clear()
-
-
-def test_compiled_code_is_kept_under_a_name_made_from_the_sources(fresh, tmp_path, monkeypatch):
-    monkeypatch.setenv("MINIQUANT_CACHE", str(tmp_path / "a" / "b"))
-    folder = compiled._folder()
-    assert folder is not None and folder.parent == tmp_path / "a" / "b" and folder.is_dir()
-    assert folder.name.startswith("kernels-") and len(folder.name) == len("kernels-") + 16
-    assert folder.stat().st_mode & 0o777 == 0o700
-
-    def twice(x):
-        x[0] *= 2
-
-    x, before = np.ones(1, np.float32), numba.config.CACHE_DIR
-    found = compiled.compiled(twice)
-    found(x)
-    assert x[0] == 2 and list(folder.rglob("*.nbi")) and list(folder.rglob("*.nbc"))
-    assert before == numba.config.CACHE_DIR  # other programs' functions stay where they were
-    assert found.targetoptions["nogil"] is True  # other threads go on meanwhile
-
-
-@pytest.mark.parametrize("how", ["", "a file"])
-def test_where_nothing_can_be_kept_every_process_compiles(how, fresh, tmp_path, monkeypatch):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("MINIQUANT_CACHE", str(tmp_path / "file" / "x") if how else "")
-    assert compiled._folder() is None
-
-    def thrice(x):
-        x[0] *= 3
-
-    x = np.ones(1, np.float32)
-    compiled.compiled(thrice)(x)
-    assert x[0] == 3
-
-
-def test_each_system_has_its_folder_for_caches(monkeypatch):
-    monkeypatch.delenv("MINIQUANT_CACHE", raising=False)
-    monkeypatch.setenv("HOME", "/home/x")
-    for platform, variable, value, expected in (
-        ("linux", "XDG_CACHE_HOME", None, "/home/x/.cache/miniquant"),
-        ("linux", "XDG_CACHE_HOME", "/c", "/c/miniquant"),
-        ("darwin", "XDG_CACHE_HOME", "/c", "/home/x/Library/Caches/miniquant"),
-        ("win32", "LOCALAPPDATA", "/l", "/l/miniquant"),
-        ("win32", "LOCALAPPDATA", None, "/home/x/AppData/Local/miniquant"),
-    ):
-        monkeypatch.setattr(kernel_cache.sys, "platform", platform)
-        monkeypatch.delenv(variable, raising=False)
-        if value:
-            monkeypatch.setenv(variable, value)
-        assert str(kernel_cache._base()) == expected

@@ -9,18 +9,38 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
-def folder_for(sources: Iterable[Path]) -> Path | None:
-    """Where functions compiled from these files are kept; ``None`` if nothing can be written there."""
+def compiled(function: Callable[..., Any], sources: Path, **options: Any) -> Any:
+    """The same function, compiled by numba when it is first called with such arguments, or found on the disk.
+
+    sources: the folder of the modules that it is made of; options: of ``numba.njit``
+    """
+    from numba import njit
+
+    found = njit(nogil=True, **options)(function)
+    folder = folder_for(sources)
+    if folder is not None:
+        _keep(found, folder)
+    return found
+
+
+def is_kept(function: Callable[..., Any], sources: Path) -> bool:
+    """Whether an earlier process compiled it."""
+    folder = folder_for(sources)
+    return folder is not None and any(folder.glob(f"**/*.{function.__name__}-*.nbi"))
+
+
+def folder_for(sources: Path) -> Path | None:
+    """Where functions made of the modules in a folder are kept; ``None`` if nothing can be written there."""
     base = _base()
     if base is None:
         return None
     digest = hashlib.sha256()
-    for source in sources:
+    for source in (*sorted(sources.glob("*.py")), Path(__file__).with_name("registers.py")):
         digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone
     folder = base / f"kernels-{digest.hexdigest()[:16]}"
     try:
@@ -30,7 +50,7 @@ def folder_for(sources: Iterable[Path]) -> Path | None:
     return folder if os.access(folder, os.W_OK) else None
 
 
-def keep(dispatcher: Any, folder: Path) -> None:
+def _keep(dispatcher: Any, folder: Path) -> None:
     """Let numba look for a function in the folder before it compiles, and put there what it compiled."""
     from numba.core import config
 

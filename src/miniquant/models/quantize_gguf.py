@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..formats.gguf.read import GGUFFile, read_gguf
 from ..formats.gguf.types import GGMLType
 from ..formats.gguf.write import LazyTensor, RawTensor, weighed, write_gguf
 from .file_types import QUANTIZATION_VERSION, FileType, place, preset
+from .progress import counter
 
 _SPLIT = ("split.no", "split.count", "split.tensors.count")
 
@@ -76,15 +76,7 @@ def quantize_gguf(
         _check(found, requantize)
         counts = {} if matrix is None else matrix.importances({name: shapes[name] for name in found.changed})
         found = found._replace(weighed=frozenset(name for name in counts if CODECS[after[name]].weighs))
-        total = sum(int(np.prod(shapes[name])) for name in found.changed)
-        done, one = 0, Lock()  # several threads read
-
-        def count(weights: int) -> None:
-            nonlocal done
-            with one:
-                done += weights
-                advance(done, total)
-
+        count = counter((shapes[name] for name in found.changed), advance)
         tensors = {
             name: RawTensor(file.raw(name), before[name], shapes[name])
             if after[name] == before[name]

@@ -43,6 +43,9 @@ FLOATS = (F32, F16, BF16)
 WITH_MINS = (Q4_1, Q5_1, Q4_K, Q5_K)
 RAISED = {Q8_0: 128, Q4_0: 8, Q5_0: 16, Q6_K: 32}  # the others: what their integers are raised by in a tile
 
+Vectors = tuple[int, int, int]  # the address of the first one, a stride, how many
+Place = tuple[int, int]  # an address and a stride: where products are written
+
 TILE = 16  # rows, at most
 AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
 
@@ -171,20 +174,9 @@ def float_product(w: int, x: int, n: int) -> Any:
 
 
 @register_jitable
-def multiply(
-    kind: int,
-    w: int,
-    w_stride: int,
-    tile: int,
-    rows: int,
-    n: int,
-    x: int,
-    x_stride: int,
-    tokens: int,
-    out: int,
-    out_stride: int,
-) -> None:
+def multiply(kind: int, w: int, w_stride: int, tile: int, rows: int, n: int, given: Vectors, out: Place) -> None:
     """Rows of a matrix, at most ``TILE``, times all vectors. At out: the first row's product with the first vector."""
+    (x, x_stride, tokens), (place, out_stride) = given, out
     floats = kind in FLOATS
     stride = 4 * n if floats else _integer_bytes(n)
     step = 2 if tokens == 1 else rows  # one vector: take apart what is used next
@@ -199,31 +191,22 @@ def multiply(
             for t in range(tokens):
                 for row in range(some):
                     found = float_product(tile + row * stride, x + t * x_stride, n)
-                    store(out + t * out_stride + 4 * (first + row), found)
+                    store(place + t * out_stride + 4 * (first + row), found)
         else:
-            multiply_tile(kind, tile, stride, some, n, x, x_stride, tokens, out + 4 * first, out_stride)
+            multiply_tile(kind, tile, stride, some, n, given, (place + 4 * first, out_stride))
 
 
 @register_jitable
-def multiply_tile(
-    kind: int,
-    tile: int,
-    stride: int,
-    rows: int,
-    n: int,
-    x: int,
-    x_stride: int,
-    tokens: int,
-    out: int,
-    out_stride: int,
-) -> None:
+def multiply_tile(kind: int, tile: int, stride: int, rows: int, n: int, given: Vectors, out: Place) -> None:
     """Integers; of an odd number of rows, or of vectors that four do not divide, the last ones are computed again."""
+    (x, x_stride, tokens), (place, out_stride) = given, out
     with_mins = kind in WITH_MINS
     last = tokens - 1
     for t in range(0, tokens, 4):
         t1, t2, t3 = min(t + 1, last), min(t + 2, last), min(t + 3, last)
         x0, x1, x2, x3 = x + t * x_stride, x + t1 * x_stride, x + t2 * x_stride, x + t3 * x_stride
-        o0, o1, o2, o3 = out + t * out_stride, out + t1 * out_stride, out + t2 * out_stride, out + t3 * out_stride
+        o0, o1 = place + t * out_stride, place + t1 * out_stride
+        o2, o3 = place + t2 * out_stride, place + t3 * out_stride
         for row in range(0, rows, 2):
             other = min(row + 1, rows - 1)
             w, v, at, at2 = tile + row * stride, tile + other * stride, 4 * row, 4 * other
@@ -253,14 +236,14 @@ def take_part(desk: int, tile: int) -> None:
     """Rows of the product that lies on the desk, as long as some are left."""
     job = desk + JOB
     kind, w, w_stride, rows, n = int_at(job), int_at(job + 8), int_at(job + 16), int_at(job + 24), int_at(job + 32)
-    x, x_stride, tokens = int_at(job + 40), int_at(job + 48), int_at(job + 56)
+    given = int_at(job + 40), int_at(job + 48), int_at(job + 56)
     out, out_stride = int_at(job + 64), int_at(job + 72)
     while True:
         first: Any = add_shared(desk + NEXT, TILE)
         if first >= rows:
             return
         some = min(TILE, rows - first)
-        multiply(kind, w + first * w_stride, w_stride, tile, some, n, x, x_stride, tokens, out + 4 * first, out_stride)
+        multiply(kind, w + first * w_stride, w_stride, tile, some, n, given, (out + 4 * first, out_stride))
 
 
 def work(desk: int, tile: int, helpers: bool, shift: int, rest: int) -> None:

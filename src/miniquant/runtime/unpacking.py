@@ -101,13 +101,17 @@ def q5_1(w: int, row: int, mins: int, n: int) -> None:
 
 
 @register_jitable
-def scales_and_mins(at: int, mins: int) -> Any:
-    """The eight scales of a super-block of Q4_K or Q5_K as floats; its mins are stored.   at: the address of d."""
+def scales_and_mins(at: int, place: int, mins: int) -> None:
+    """The eight scales of a super-block of Q4_K or Q5_K, and its mins.   at: the address of d."""
     s0, s1, s2 = word_at(at + 4), word_at(at + 8), word_at(at + 12)
     scales = eight(s0 & _SIX, s2 & _FOUR | (s0 >> 6 & _TWO) << 4)
     least = eight(s1 & _SIX, s2 >> 4 & _FOUR | (s1 >> 6 & _TWO) << 4)
     store(mins, unsigned(least) * -half_at(at + 2))
-    return unsigned(scales) * half_at(at)
+    factors = unsigned(scales) * half_at(at)
+    store(place + 64, pair0(factors))
+    store(place + 192, pair1(factors))
+    store(place + 320, pair2(factors))
+    store(place + 448, pair3(factors))
 
 
 @register_jitable
@@ -115,11 +119,7 @@ def q4_k(w: int, row: int, mins: int, n: int) -> None:
     """Nibbles in runs of 32: low halves, high halves."""
     for b in range(n // 256):
         at, place = w + 144 * b, row + 512 * b
-        scales = scales_and_mins(at, mins + 32 * b)
-        store(place + 64, pair0(scales))
-        store(place + 192, pair1(scales))
-        store(place + 320, pair2(scales))
-        store(place + 448, pair3(scales))
+        scales_and_mins(at, place, mins + 32 * b)
         for chunk in range(4):
             packed = bytes32(at + 16 + 32 * chunk)
             store(place + 128 * chunk, join(packed & 15, packed >> 4))
@@ -130,11 +130,7 @@ def q5_k(w: int, row: int, mins: int, n: int) -> None:
     """As Q4_K, and bit s of byte j is the fifth bit of weight j in sub-block s."""
     for b in range(n // 256):
         at, place = w + 176 * b, row + 512 * b
-        scales = scales_and_mins(at, mins + 32 * b)
-        store(place + 64, pair0(scales))
-        store(place + 192, pair1(scales))
-        store(place + 320, pair2(scales))
-        store(place + 448, pair3(scales))
+        scales_and_mins(at, place, mins + 32 * b)
         high = bytes32(at + 16)
         for chunk in range(4):
             packed = bytes32(at + 48 + 32 * chunk)

@@ -12,7 +12,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +25,7 @@ from ...formats.gguf.write import LazyTensor, weighed, write_gguf
 from ...formats.safetensors.read import Stored, listed, open_checkpoint
 from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
+from ..progress import counter
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
 from .llama import llama, qwen2, rope_order
@@ -86,15 +86,7 @@ def convert_folder(
         **quantization_version(types.values()),
         **({} if matrix is None or imatrix is None else matrix.keys(imatrix)),
     }
-    total = sum(int(np.prod(row.shape)) for row, _ in rows)
-    done, one = 0, Lock()  # several threads read
-
-    def count(weights: int) -> None:
-        nonlocal done
-        with one:
-            done += weights
-            advance(done, total)
-
+    count = counter((row.shape for row, _ in rows), advance)
     tensors = {
         row.ours: weighed(lazily(row, where, count), types[row.ours], counts.get(row.ours)) for row, where in rows
     }

@@ -9,7 +9,6 @@ import sys
 import numpy as np
 import pytest
 
-from miniquant.core import kernel_cache
 from miniquant.core.errors import QuantizationError
 from miniquant.formats.gguf import compiled
 from miniquant.formats.gguf.codecs import CODECS, rows
@@ -65,11 +64,19 @@ def test_the_switch_goes_before_that(switch, runs, ran, monkeypatch):
 
 def test_without_numba_numpy_runs_and_only_an_explicit_wish_is_an_error(ran, monkeypatch):
     monkeypatch.setattr(compiled, "_spent", [1e9])
-    monkeypatch.setattr(compiled.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(compiled, "_has_numba", lambda: False)
     assert not (rows.encode(W, "Q4_K") == 7).all() and ran == []
     monkeypatch.setenv(compiled.SWITCH, "1")
     with pytest.raises(QuantizationError, match="MINIQUANT_COMPILED=1 asks for compiled codecs, and numba is not"):
         rows.encode(W, "Q4_K")
+
+
+def test_whether_numba_is_installed_is_asked_once(monkeypatch):
+    asked = []
+    monkeypatch.setattr(compiled.util, "find_spec", lambda name: asked.append(name))
+    compiled._has_numba.cache_clear()
+    assert not compiled._has_numba() and not compiled._has_numba() and asked == ["numba"]
+    compiled._has_numba.cache_clear()
 
 
 def test_numba_is_not_loaded_for_a_little_work_and_where_it_cannot_be_imported_every_type_works():
@@ -81,7 +88,7 @@ def test_numba_is_not_loaded_for_a_little_work_and_where_it_cannot_be_imported_e
         "encode(w, 'Q4_K')\n"
         "assert 'numba' not in sys.modules and 'llvmlite' not in sys.modules\n"
         "sys.modules['numba'] = None  # an import of it fails\n"
-        "compiled.util.find_spec = lambda name: True\n"
+        "compiled._has_numba = lambda: True\n"
         "compiled._spent[0] = 1e9\n"
         "for dtype, codec in CODECS.items():\n"
         "    raw = encode(w, dtype) if codec.encodes else np.zeros((1, dtype.n_bytes), np.uint8)\n"
@@ -108,30 +115,3 @@ def test_compiled_forms_are_of_types_that_have_a_codec():
     for dtype, what in forms:
         assert what == compiled.DECODE or CODECS[dtype].encodes
         assert what != compiled.ENCODE_WEIGHTED or CODECS[dtype].weighs
-
-
-def test_what_was_compiled_is_kept_under_a_name_made_from_the_sources(tmp_path, monkeypatch):
-    source = tmp_path / "a.py"
-    source.write_text("1")
-    monkeypatch.setenv("MINIQUANT_CACHE", str(tmp_path / "cache"))
-    one = kernel_cache.folder_for([source])
-    assert one.parent == tmp_path / "cache" and one.is_dir() and one == kernel_cache.folder_for([source])
-    source.write_text("2")
-    assert kernel_cache.folder_for([source]) != one
-    for nowhere in ("", str(source / "below")):
-        monkeypatch.setenv("MINIQUANT_CACHE", nowhere)
-        assert kernel_cache.folder_for([source]) is None
-
-
-@pytest.mark.parametrize("system, name, value, expected", [
-    ("linux", "XDG_CACHE_HOME", "/x", "/x/miniquant"),
-    ("linux", "HOME", "/home/a", "/home/a/.cache/miniquant"),
-    ("darwin", "HOME", "/home/a", "/home/a/Library/Caches/miniquant"),
-    ("win32", "LOCALAPPDATA", "/l", "/l/miniquant"),
-])  # fmt: skip
-def test_each_system_has_its_folder_for_caches(system, name, value, expected, monkeypatch):
-    for variable in ("MINIQUANT_CACHE", "XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setattr(kernel_cache.sys, "platform", system)
-    monkeypatch.setenv(name, value)
-    assert kernel_cache._base().as_posix() == expected

@@ -7,7 +7,7 @@ imported here: a new type needs no other line. Tables, help texts, tests and ben
 import pkgutil
 from importlib import import_module
 
-from .codec import CODECS, BlockField, Codec, Kernels, codec_of
+from .codec import CODECS, BlockField, Codec, codec_of
 from .rows import decode, encode
 
 
@@ -21,4 +21,4 @@ def register_all() -> None:
 
 register_all()
 
-__all__ = ["CODECS", "BlockField", "Codec", "Kernels", "codec_of", "decode", "encode"]
+__all__ = ["CODECS", "BlockField", "Codec", "codec_of", "decode", "encode"]

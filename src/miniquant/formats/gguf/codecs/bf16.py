@@ -6,23 +6,9 @@ import numpy as np
 
 from ....core.arrays import bfloat16_to_float32
 from ..types import GGMLType
-from .codec import BlockField, Codec, Kernels
+from .codec import BlockField, Codec
 
 _U = np.uint32
-
-
-def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-    for row in range(first, last):
-        total, line = np.float32(0), w[row]
-        for i in range(len(x)):
-            total += _U(_U(line[i]) << _U(16)).view(np.float32) * x[i]
-        out[row] = total
-
-
-def _unpack(w: np.ndarray, out: np.ndarray) -> None:
-    for row in range(len(w)):
-        for i in range(w.shape[1]):
-            out[row, i] = _U(_U(w[row, i]) << _U(16)).view(np.float32)
 
 
 class BF16(Codec):
@@ -32,7 +18,6 @@ class BF16(Codec):
     file_type = 32
     description = "a bfloat16, the upper half of a float32, little-endian"
     fields = (BlockField("value", 2, "values", "a weight, bfloat16"),)
-    kernels = Kernels(_unpack, _dot, view="<u2")
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """Rounded half to even; a NaN becomes quiet."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -19,23 +19,6 @@ class BlockField(NamedTuple):
     category: str  # "header", "scales" or "values"
     text: str
     code: str = ""  # of ``struct``, for a part that is one number
-
-
-class Kernels(NamedTuple):
-    """Plain functions that ``runtime`` compiles, to multiply straight from the blocks.
-
-    ``unpack(w, out)`` decodes some rows. w: (rows, blocks, bytes) uint8 -> out: (rows, blocks, weights) float32; with
-    ``view``, the dtype of a float: w: (rows, n) -> out: (rows, n). Without it, the weights can be used as they are.
-    Its innermost loop runs over ``len`` of what it fills: a loop of a fixed length would be unrolled, not vectorized.
-
-    ``dot(w, x, out, first, last)`` fills ``out[first:last]`` with the products of rows and one vector, w as above,
-    x: (blocks, weights / width, width) float32, or (n,). A type without it is unpacked first, which takes longer.
-    """
-
-    unpack: Callable[[np.ndarray, np.ndarray], None] | None = None
-    dot: Callable[[np.ndarray, np.ndarray, np.ndarray, int, int], None] | None = None
-    width: int = 1
-    view: str | None = None
 
 
 class Codec:
@@ -58,7 +41,6 @@ class Codec:
     levels: ClassVar[tuple[int, int] | None] = None  # the integers of a block whose steps are even, for ``grids``
     has_min: ClassVar[bool] = False  # a weight is d × q + m
     reach: ClassVar[float] = np.inf  # the largest magnitude of a weight that the scale does not cut off
-    kernels: ClassVar[Kernels | None] = None
 
     def __init_subclass__(cls) -> None:
         if "dtype" in cls.__dict__:

@@ -1,12 +1,10 @@
-"""Arithmetic that several types share: columns, scales, nibbles; and reading float16 where numba compiles it.
+"""Arithmetic that several types share: columns, scales, nibbles.
 
 Where arithmetic goes across the weights of a block, the blocks are transposed first: numpy is fast along long rows and
 slow along short ones.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
@@ -112,38 +110,3 @@ def take_five_bits(raw: np.ndarray, out: np.ndarray) -> None:
     """The inverse of ``put_five_bits``, as floats.   raw: (blocks, 20) uint8   ->   out: (blocks, 32) float32."""
     unpack_nibbles(raw[:, 4:], out)
     out += np.unpackbits(raw[:, :4], axis=1, bitorder="little") * f32(16)
-
-
-def float16_of(h: int | np.integer[Any]) -> np.floating[Any]:
-    """A float16 from its bits, for the functions that numba compiles.
-
-    Its exponent counts from 15, that of a float32 from 127; 0 and 31 mean something else. Multiplying by 2¹¹² would
-    move the exponent as well, subnormal numbers included, and processors are slow at those.
-    """
-    bits, exponent = (h & 0x7FFF) << 13, h & 0x7C00
-    x = np.uint32(bits + (112 << 23)).view(f32)
-    if exponent == 0x7C00:  # infinite, or NaN
-        x = np.uint32(bits | 0x7F800000).view(f32)
-    if exponent == 0:
-        x = f32(i32(h & 0x3FF)) * f32(2.0**-24)
-    return -x if h & 0x8000 else x
-
-
-def scale_at(block: np.ndarray, at: int) -> np.floating[Any]:
-    """The float16 at a byte of a block, for the functions that numba compiles."""
-    return float16_of(i32(block[at]) | i32(block[at + 1]) << 8)
-
-
-def fifth_bits_at(block: np.ndarray, at: int) -> np.integer[Any]:
-    """The 32 fifth bits that begin at a byte of a block, for the functions that numba compiles."""
-    return i32(block[at]) | i32(block[at + 1]) << 8 | i32(block[at + 2]) << 16 | i32(block[at + 3]) << 24
-
-
-def block_sums(x: np.ndarray) -> np.ndarray:
-    """The sum of each block of a vector, for the functions that numba compiles.   x: (blocks, parts, width)."""
-    sums = np.zeros(x.shape[0], f32)
-    for b in range(x.shape[0]):
-        for part in range(x.shape[1]):
-            for i in range(x.shape[2]):
-                sums[b] += x[b, part, i]
-    return sums

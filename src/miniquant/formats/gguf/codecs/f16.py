@@ -5,27 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import GGMLType
-from .codec import BlockField, Codec, Kernels
-from .common import float16_of, i32
+from .codec import BlockField, Codec
 from .rows import CHUNK
 
 _U = np.uint32
 _BEYOND = 143 << 23  # the bits of 65536; those of infinity and NaN are larger still
 _SMALLEST_NORMAL = np.full((CHUNK, 1), (127 - 14) << 23, np.uint32)  # the bits of 2⁻¹⁴, as many as a chunk has weights
-
-
-def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-    for row in range(first, last):
-        total, line = np.float32(0), w[row]
-        for i in range(len(x)):
-            total += float16_of(i32(line[i])) * x[i]
-        out[row] = total
-
-
-def _unpack(w: np.ndarray, out: np.ndarray) -> None:
-    for row in range(len(w)):
-        for i in range(w.shape[1]):
-            out[row, i] = float16_of(i32(w[row, i]))
 
 
 class F16(Codec):
@@ -35,7 +20,6 @@ class F16(Codec):
     file_type = 1
     description = "a float16, little-endian"
     fields = (BlockField("value", 2, "values", "a weight, float16", "<e"),)
-    kernels = Kernels(_unpack, _dot, view="<u2")
 
     def encode(self, w: np.ndarray, out: np.ndarray, scratch: np.ndarray) -> None:
         """Round half to even, as ``astype`` does; in almost half the time where no weight is beyond float16."""

@@ -2,18 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from ..types import GGMLType
-from .codec import BlockField, Codec, Kernels
-
-
-def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-    for row in range(first, last):
-        total, line = np.float32(0), w[row]
-        for i in range(len(x)):
-            total += line[i] * x[i]
-        out[row] = total
+from .codec import BlockField, Codec
 
 
 class F32(Codec):
@@ -24,4 +14,3 @@ class F32(Codec):
     description = "a float32, little-endian"
     fields = (BlockField("value", 4, "values", "a weight, float32", "<f"),)
     identity = True
-    kernels = Kernels(dot=_dot, view="<f4")

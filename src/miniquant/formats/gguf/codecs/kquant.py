@@ -301,10 +301,3 @@ def integers_of_weights(q: np.ndarray, found: Search, step: np.ndarray, bottom: 
     integers: np.ndarray = np.fmin(np.fmax(q, f32(bottom)), f32(top))  # NaN becomes the bottom
     integers -= f32(bottom)
     return integers.astype(np.uint8).T.reshape(-1, 256)
-
-
-def packed_at(s: np.ndarray, sub: int) -> tuple[int, int]:
-    """The scale and the min of a sub-block, six bits each, for the functions that numba compiles.   s: (12,) uint8."""
-    if sub < 4:
-        return s[sub] & 63, s[sub + 4] & 63
-    return s[sub + 4] & 15 | s[sub - 4] >> 6 << 4, s[sub + 4] >> 4 | s[sub] >> 6 << 4

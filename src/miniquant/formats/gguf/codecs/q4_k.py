@@ -6,64 +6,16 @@ import numpy as np
 
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
-from .codec import Kernels
-from .common import i32, scale_at
 from .kquant import (
     DMIN,
     QS,
     SCALES,
     D,
     KQuantWithPackedMins,
-    f32,
     fit_scales_and_mins,
     fit_weighted_scales_and_mins,
-    packed_at,
     spread_importance,
 )
-
-
-def _dot(w: np.ndarray, x: np.ndarray, out: np.ndarray, first: int, last: int) -> None:
-    """w: (rows, super-blocks, 144) uint8, x: (super-blocks, 8, 32).
-
-    A weight is d·sc·q - dmin·m, so a sub-block adds d·sc·Σ q·x - dmin·m·Σ x; the second sum is the same for all rows.
-    """
-    sums = np.zeros((x.shape[0], 8), f32)
-    for b in range(x.shape[0]):
-        for sub in range(8):
-            for i in range(32):
-                sums[b, sub] += x[b, sub, i]
-    for row in range(first, last):
-        total = f32(0)
-        for b in range(x.shape[0]):
-            block = w[row, b]
-            s = block[4:16]
-            scaled, least = f32(0), f32(0)
-            for pair in range(4):
-                sub = 2 * pair
-                sc, m = packed_at(s, sub)
-                sc2, m2 = packed_at(s, sub + 1)
-                q, low, high = block[16 + 32 * pair :], x[b, sub], x[b, sub + 1]
-                dot, dot2 = f32(0), f32(0)
-                for i in range(32):
-                    dot += f32(i32(q[i] & 15)) * low[i]
-                    dot2 += f32(i32(q[i] >> 4)) * high[i]
-                scaled += f32(sc) * dot + f32(sc2) * dot2
-                least += f32(m) * sums[b, sub] + f32(m2) * sums[b, sub + 1]
-            total += scale_at(block, 0) * scaled - scale_at(block, 2) * least
-        out[row] = total
-
-
-def _unpack(w: np.ndarray, out: np.ndarray) -> None:
-    for row in range(len(w)):
-        for b in range(w.shape[1]):
-            block, found = w[row, b], out[row, b]
-            d, dmin = scale_at(block, 0), scale_at(block, 2)
-            for sub in range(8):
-                sc, m = packed_at(block[4:16], sub)
-                scale, least, q, part = d * f32(sc), dmin * f32(m), block[16 + sub // 2 * 32 :], found[32 * sub :][:32]
-                shift = 4 * (sub % 2)
-                for i in range(len(part)):
-                    part[i] = scale * f32(i32(q[i] >> shift & 15)) - least
 
 
 class Q4_K(KQuantWithPackedMins):
@@ -77,7 +29,6 @@ class Q4_K(KQuantWithPackedMins):
     )
     fields = (D, DMIN, SCALES, QS)
     sub_block = 32
-    kernels = Kernels(_unpack, _dot, width=32)
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""

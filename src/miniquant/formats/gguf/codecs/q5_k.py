@@ -6,8 +6,6 @@ import numpy as np
 
 from ....quantization.packing import pack_runs, unpack_runs
 from ..types import GGMLType
-from .codec import Kernels
-from .common import i32, scale_at
 from .kquant import (
     DMIN,
     QH,
@@ -15,26 +13,10 @@ from .kquant import (
     SCALES,
     D,
     KQuantWithPackedMins,
-    f32,
     fit_scales_and_mins,
     fit_weighted_scales_and_mins,
-    packed_at,
     spread_importance,
 )
-
-
-def _unpack(w: np.ndarray, out: np.ndarray) -> None:
-    """Bit ``sub`` of byte i in ``qh`` is the fifth of weight i in that sub-block."""
-    for row in range(len(w)):
-        for b in range(w.shape[1]):
-            block, found = w[row, b], out[row, b]
-            d, dmin, qh = scale_at(block, 0), scale_at(block, 2), block[16:48]
-            for sub in range(8):
-                sc, m = packed_at(block[4:16], sub)
-                scale, least, q, part = d * f32(sc), dmin * f32(m), block[48 + sub // 2 * 32 :], found[32 * sub :][:32]
-                shift = 4 * (sub % 2)
-                for i in range(len(part)):
-                    part[i] = scale * f32(i32(q[i] >> shift & 15 | (qh[i] >> sub & 1) << 4)) - least
 
 
 class Q5_K(KQuantWithPackedMins):
@@ -48,7 +30,6 @@ class Q5_K(KQuantWithPackedMins):
     )
     fields = (D, DMIN, SCALES, QH, QS)
     sub_block = 32
-    kernels = Kernels(_unpack)
 
     def encode_piece(self, w: np.ndarray, out: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Scales and mins by search."""

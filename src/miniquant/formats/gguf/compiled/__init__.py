@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core.errors import QuantizationError
-from ....core.kernel_cache import folder_for, keep
+from ....core.kernel_cache import compiled, is_kept
 from ..types import GGMLType
 
 SWITCH = "MINIQUANT_COMPILED"
@@ -79,7 +79,7 @@ def _form(dtype: GGMLType, what: str) -> Form | None:
     switch = os.environ.get(SWITCH, "")
     if switch == "0":
         return None
-    if util.find_spec("numba") is None:
+    if not _has_numba():
         if switch == "1":
             raise QuantizationError(f"{SWITCH}=1 asks for compiled codecs, and numba is not installed")
         return None
@@ -105,25 +105,19 @@ def _forms() -> dict[tuple[GGMLType, str], Form]:
 
 
 @cache
-def _folder() -> Path | None:
-    return folder_for(sorted(Path(__file__).parent.glob("*.py")))
+def _has_numba() -> bool:
+    """Whether numba is installed; to ask takes as long as a small chunk's work."""
+    return util.find_spec("numba") is not None
 
 
 @cache
 def _is_kept(function: Callable[..., None]) -> bool:
-    """Whether an earlier process compiled it."""
-    folder = _folder()
-    return folder is not None and any(folder.glob(f"**/*.{function.__name__}-*.nbi"))
+    return is_kept(function, Path(__file__).parent)
 
 
 @cache
 def _dispatcher(function: Callable[..., None]) -> Any:
-    from numba import njit
-
-    found = njit(nogil=True, error_model="numpy")(function)
-    if (folder := _folder()) is not None:
-        keep(found, folder)
-    return found
+    return compiled(function, Path(__file__).parent, error_model="numpy")
 
 
 def _compiled(function: Callable[..., None]) -> Any:

@@ -78,6 +78,18 @@ def halves(d: Any) -> None:
 
 
 @inner
+def _what_counts(kind: Any, x: Any, weighs: Any, counts: Any, together: Any, t: Any) -> None:
+    """What counts in sub-block t: without an importance, its own; with one, all of it together is what it counts."""
+    if weighs:
+        total = every(ZERO)
+        for i in range(len(counts)):
+            total = total + load(counts, i)
+        store(together, t, total)
+    else:
+        _own_counts(kind, x, counts)
+
+
+@inner
 def _own_counts(kind: Any, x: Any, counts: Any) -> None:
     """What counts in a sub-block where no importance is given."""
     spread = every(ZERO)
@@ -174,13 +186,7 @@ def encode_with_mins(w: Any, importance: Any, out: Any, kind: int, factors: Any)
             weigh(x, counts, ONE if kind == Q2_K else f32(2))
         for t in range(subs):
             tile, counted = x[t * size : (t + 1) * size], counts[t * size : (t + 1) * size]
-            if weighs:
-                total = every(ZERO)
-                for i in range(size):
-                    total = total + load(counted, i)
-                store(together, t, total)
-            else:
-                _own_counts(kind, tile, counted)
+            _what_counts(kind, tile, weighs, counted, together, t)
             scale_and_min(tile, counted, top, factors, kind == Q2_K and not weighs, weighs, found[t], q)
             store(numbers[0], t, load(found[t], SCALE))
             store(numbers[1], t, load(found[t], ZEROS))
@@ -247,13 +253,7 @@ def encode_around_zero(w: Any, importance: Any, out: Any, kind: int) -> None:
                 weigh(x, counts, f32(2))
         for t in range(subs):
             tile, counted = x[t * size : (t + 1) * size], counts[t * size : (t + 1) * size]
-            if weighs:
-                total = every(ZERO)
-                for i in range(size):
-                    total = total + load(counted, i)
-                store(together, t, total)
-            else:
-                _own_counts(kind, tile, counted)
+            _what_counts(kind, tile, weighs, counted, together, t)
             if searched:
                 scale_of_3_bits(tile, counted, found[t], q[t * size : (t + 1) * size])
             else:
