@@ -31,9 +31,11 @@ ELSEWHERE = 1000.0  # added to the seconds of tests that execute no line of the 
 TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take without it
 TABLE_SECONDS = 45.0  # the same for what no test executes, such as a table: any test may read it
 COMPILING = 60  # seconds more for a mutant whose kernels are compiled again
-_KERNELS = ("kernels", "compiled", "lanes", "unpacking", "activations", "products")
-COMPILED = ("formats/gguf/codecs/", *(f"runtime/{name}.py" for name in _KERNELS))  # what numba compiles, or keeps
-CALLED = ("common", "kquant", "compiled", "lanes", "unpacking")  # of these: what is a part of other modules' kernels
+_RUNTIME = ("kernels", "compiled", "lanes", "unpacking", "activations", "products")
+COMPILED = ("core/registers.py", "core/kernel_cache.py", "formats/gguf/compiled/",
+            *(f"runtime/{name}.py" for name in _RUNTIME))  # fmt: skip  # what numba compiles, or keeps
+# of these: what is a part of other modules' kernels
+CALLED = "registers kernel_cache vectors bits searches k_quants compiled lanes unpacking".split()
 MEMORY = 4 * 2**30  # bytes a mutant may take beyond what the parent has
 PRELOAD = ("numpy", "coverage", "pytest", "_pytest.doctest", "hypothesis.strategies", "hypothesis.extra.numpy",
            "hypothesis.internal.conjecture.engine", "rich.console", "click", "numba", "torch", "safetensors.torch",
