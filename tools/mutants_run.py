@@ -35,7 +35,7 @@ _RUNTIME = ("kernels", "compiled", "lanes", "unpacking", "activations", "product
 COMPILED = ("core/registers.py", "core/kernel_cache.py", "formats/gguf/compiled/",
             *(f"runtime/{name}.py" for name in _RUNTIME))  # fmt: skip  # what numba compiles, or keeps
 # of these: what is a part of other modules' kernels
-CALLED = "registers kernel_cache vectors bits searches k_quants compiled lanes unpacking".split()
+CALLED = ["registers", "kernel_cache", "vectors", "bits", "searches", "k_quants", "compiled", "lanes", "unpacking"]
 MEMORY = 4 * 2**30  # bytes a mutant may take beyond what the parent has
 PRELOAD = ("numpy", "coverage", "pytest", "_pytest.doctest", "hypothesis.strategies", "hypothesis.extra.numpy",
            "hypothesis.internal.conjecture.engine", "rich.console", "click", "numba", "torch", "safetensors.torch",
