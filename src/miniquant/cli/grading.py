@@ -50,6 +50,9 @@ FORM = click.Choice(["gradescope", "classroom50", "canvas"])
 @click.option("--labs", default="", help="Labs that give points there: 08,09; else all that are answered.")
 @click.option("--gradebook", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An export of Canvas.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Of the random cases; a new one if it is left out.")
+@click.option(
+    "--wasm", is_flag=False, flag_value="", metavar="[PYODIDE]", help="Run notebooks in WebAssembly, under Node."
+)
 @click.option("--trust", is_flag=True, help="Grade without walls where this system has none.")
 def grade(
     paths: tuple[Path, ...], out: Path, merging: bool, forms: tuple[str, ...], labs: str, gradebook: Path | None,

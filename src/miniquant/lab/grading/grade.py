@@ -55,6 +55,7 @@ def grade(
     *,
     seed: int | None = None,
     trust: bool = False,
+    wasm: str | None = None,
     jobs: int = 1,
     shard: tuple[int, int] = (1, 1),
     done: dict[str, Result] | None = None,
@@ -63,9 +64,9 @@ def grade(
     """Grade every notebook below ``folder``; the results by the names of the students.
 
     ``keep`` is called with each student's result as it comes. ``seed`` is that of the random cases, a new one if it is
-    None. ``trust``: also where this system builds no walls. ``jobs``: so many processes grade. ``shard``: (2, 3) is the
-    second third of the students. ``done``: results that stay if their notebooks and their seed are the same. ``dask``:
-    the address of a scheduler whose workers grade.
+    None. ``trust``: also where this system builds no walls. ``wasm``: in WebAssembly, with the Pyodide of that folder.
+    ``jobs``: so many processes grade. ``shard``: (2, 3) is the second third of the students. ``done``: results that
+    stay if their notebooks and their seed are the same. ``dask``: the address of a scheduler whose workers grade.
     """
     seed = new_seed() if seed is None else seed
     students = list(submissions(folder).items())[shard[0] - 1 :: shard[1]]
@@ -73,7 +74,7 @@ def grade(
     work = [
         (name, [(p.relative_to(folder).as_posix(), p) for p in paths]) for name, paths in students if name not in kept
     ]
-    options = {"seed": seed, "seconds": seconds, "megabytes": megabytes, "trust": trust}
+    options = {"seed": seed, "seconds": seconds, "megabytes": megabytes, "trust": trust, "wasm": wasm}
     if dask:
         results = farm.on_dask(work, options, dask)
     elif jobs > 1:
@@ -103,7 +104,7 @@ def _is_same(result: Result, students: dict[str, list[Path]], folder: Path, seed
 
 def _in_turn(work: farm.Work, options: dict[str, Any]) -> Iterator[Result]:
     """Grade in this process, one student after the other."""
-    desk = Desk(options["seed"], options["megabytes"], options["trust"])
+    desk = Desk(options["seed"], options["megabytes"], options["trust"], options["wasm"])
     try:
         for student, notebooks in work:
             result = Result(student, seed=desk.seed)

@@ -26,6 +26,7 @@ from .inside.wire import encode
 from .remote import GRACE, Remote, answer, stage_of
 from .results import Result
 from .room import BARE, FREE, LIBRARY, Gone, Nursery, Room
+from .wasm import NO_TORCH, WasmNursery, WasmRoom, needs_torch, pyodide_folder
 
 MOST_SKIPPED = 10_000
 MUCH = 1 << 20  # bytes that a notebook may print before its row says so
@@ -41,19 +42,20 @@ class Desk:
     seed: int
     megabytes: int = 4096
     trust: bool = False
-    nurseries: dict[str, Nursery] = field(default_factory=dict)
+    wasm: str | None = None  # the folder of Pyodide, or "" for where it is looked for; None: the kernel's walls
+    nurseries: dict[str, Nursery | WasmNursery] = field(default_factory=dict)
 
-    def nursery(self, how: str) -> Nursery:
+    def nursery(self, how: str) -> Nursery | WasmNursery:
         """The process for notebooks without or with the library.
 
         Raises ``MiniquantError`` where this system can build no walls, unless the code is trusted.
         """
         if how not in self.nurseries:
-            self.nurseries[how] = Nursery(how)
+            self.nurseries[how] = Nursery(how) if self.wasm is None else WasmNursery(how, pyodide_folder(self.wasm))
         found = self.nurseries[how]
         found.start()
         if found.missing and not self.trust:
-            text = f"{found.missing}, so a notebook could do whatever you can; grade in a container"
+            text = f"{found.missing}, so a notebook could do whatever you can; grade in a container or with --wasm"
             raise MiniquantError(f"{text}, or say --trust if you know who wrote the notebooks")
         found.walls = not found.missing
         return found
@@ -166,7 +168,7 @@ def _rounds(work: _Work, how: str, only: frozenset[str] | None = None) -> None:
         work.add(name, "timed out", text)
 
 
-def _cells(work: _Work, room: Room, how: str, step: list[str]) -> dict[str, Any]:
+def _cells(work: _Work, room: Room | WasmRoom, how: str, step: list[str]) -> dict[str, Any]:
     """Have the cells run; return the message that lists the answers."""
     known = exercises()
     labs = {name: known.lab_of(name) for name in known}
@@ -227,9 +229,14 @@ def _wanted(work: _Work, line: dict[str, Any], how: str, only: frozenset[str] | 
 
 
 def _evaluate(
-    work: _Work, room: Room, how: str, wanted: dict[str, dict[str, Any]], waiting: list[str], step: list[str]
+    work: _Work, room: Room | WasmRoom, how: str, wanted: dict[str, dict[str, Any]], waiting: list[str], step: list[str]
 ) -> None:
     """Evaluate the answers. Each may take an equal share of the time that is left when its turn comes."""
+    if work.desk.wasm is not None:
+        for name in [name for name in wanted if needs_torch(name)]:
+            del wanted[name]
+            work.add(name, "missing", NO_TORCH)
+            work.note(f"{name} is not graded: {NO_TORCH}")
     if how == BARE:
         staged = {name for name in wanted if stage_of(exercises()[name])}
         work.later |= {name: ("it needs the library, and did not run", "", "") for name in staged}
@@ -266,7 +273,9 @@ def _report(remote: Remote) -> Report | None:
 
 
 def _keep(work: _Work, name: str, how: str, report: Report | None, took: float, share: float) -> None:
-    if report is None or (not report.passed and took >= share):
+    if work.desk.wasm is not None and report is not None and "No module named 'torch'" in report.shown.got:
+        work.add(name, "missing", NO_TORCH)
+    elif report is None or (not report.passed and took >= share):
         text = f"no result after {share:.2g} seconds, its share of the notebook's time"
         work.add(name, "timed out", text)
     elif report.passed and name in work.lent:

@@ -21,6 +21,7 @@ from ..limit import TooSlow, memory_limit, time_limit
 from ..spec import Exercise, Finding
 from .inside.wire import WireError, decode, decode_error, encode, encode_error
 from .room import Gone, Room
+from .wasm import WasmRoom
 
 # classes whose objects are their fields; an object of any other class of a case stays here, and its methods are called
 DATA = {"ModelMetadata", "ModelWeights", "GGUFQuantization"}
@@ -49,7 +50,7 @@ class Remote(Far):
     used what is not there. Raises ``Gone`` when the process is.
     """
 
-    def __init__(self, room: Room, spec: Exercise, parameters: list[Any], lent: set[str]) -> None:
+    def __init__(self, room: Room | WasmRoom, spec: Exercise, parameters: list[Any], lent: set[str]) -> None:
         self.room, self.spec, self.lent = room, spec, lent
         self.__name__ = spec.name
         self.__signature__ = signature_of(parameters)

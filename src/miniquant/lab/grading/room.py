@@ -110,7 +110,7 @@ class Nursery:
         self.control, theirs = socket.socketpair()
         command = [sys.executable, "-B", "-s", str(INSIDE / "nursery.py"), str(theirs.fileno()), str(PACKAGE), self.how]
         self.process = subprocess.Popen(
-            command, pass_fds=[theirs.fileno()], env=_environment(self.home), cwd=self.home,
+            command, pass_fds=[theirs.fileno()], env=environment(self.home), cwd=self.home,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
         theirs.close()
@@ -121,7 +121,7 @@ class Nursery:
             self.process.kill()
             said = self.process.communicate()[1].decode("utf-8", "replace").strip().splitlines()[-1:]
             raise MiniquantError(f"the process for notebooks cannot be started: {' '.join(said)[:300]}") from None
-        threading.Thread(target=_drain, args=(self.process.stderr,), daemon=True).start()
+        threading.Thread(target=drain, args=(self.process.stderr,), daemon=True).start()
 
     def hear(self) -> dict[str, Any]:
         """A line of the process."""
@@ -329,7 +329,8 @@ def _modules_in(text: bytes) -> list[str]:
     return [name for name in names if name.split(".")[1] not in ("lab", "lessons", "cli") and "__" not in name]
 
 
-def _drain(stream: Any) -> None:
+def drain(stream: Any) -> None:
+    """Read a stream to its end and keep nothing, so that its writer never waits."""
     with contextlib.suppress(OSError, ValueError):
         while stream.read(PIECE):
             pass
@@ -346,7 +347,7 @@ def remove(folder: str) -> None:
     shutil.rmtree(folder, onerror=again)
 
 
-def _environment(home: str) -> dict[str, str]:
+def environment(home: str) -> dict[str, str]:
     """What the process sees: no secrets of the grader, a home of its own."""
     kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "VIRTUAL_ENV", "OPENBLAS_CORETYPE")}
     quiet = {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "OMP_WAIT_POLICY": "passive"}

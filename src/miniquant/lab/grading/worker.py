@@ -43,7 +43,7 @@ def main() -> None:
     try:
         for line in sys.stdin.buffer:
             task = json.loads(line)
-            desk = desk or Desk(task["seed"], task["megabytes"], task["trust"])
+            desk = desk or Desk(task["seed"], task["megabytes"], task["trust"], task["wasm"])
             answers.write(json.dumps(grade_task(task, desk).row()).encode() + b"\n")
             answers.flush()
     finally:

@@ -39,7 +39,18 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _clean_up)
     _end_with_parent(signal.SIGTERM)
     sys.path[:] = [path for path in sys.path if path and Path(path) != Path(__file__).parent]
-    library = how == "library"
+    student = prepare(package, library=how == "library")
+    walls = importlib.import_module(f"miniquant.{KIT}.walls")
+    control.sendall(json.dumps({"ready": walls.missing()}).encode() + b"\n")
+    while True:
+        data, handles, _, _ = socket.recv_fds(control, 1 << 16, 3)
+        if not data:
+            return
+        _child(control, json.loads(data), handles, student, walls)
+
+
+def prepare(package: Path, *, library: bool) -> Any:
+    """Import what a student's process needs, with the library or without; return the module that runs a notebook."""
     if library:
         sys.path.insert(0, str(package.parent))
         importlib.import_module("miniquant")
@@ -50,16 +61,10 @@ def main() -> None:
     importlib.import_module(ERRORS)
     importlib.import_module("IPython.core.inputtransformer2")
     student = importlib.import_module(f"miniquant.{KIT}.student")
-    walls = importlib.import_module(f"miniquant.{KIT}.walls")
     importlib.import_module("miniquant.lab.prediction")
     if not library:
         _take_away()
-    control.sendall(json.dumps({"ready": walls.missing()}).encode() + b"\n")
-    while True:
-        data, handles, _, _ = socket.recv_fds(control, 1 << 16, 3)
-        if not data:
-            return
-        _child(control, json.loads(data), handles, student, walls)
+    return student
 
 
 def _house(name: str, folder: Path) -> None:
