@@ -192,7 +192,7 @@ def convert(folder: Path, output: Path, kind: str) -> None:
 
     if output.suffix != ".gguf":
         raise click.BadParameter(f"{output} is to be a GGUF file; give a name that ends in .gguf", param_hint="-o")
-    with late_bar("converting") as advance:
+    with late_bar("converting", "weights") as advance:
         converted = convert_folder(folder, output, kind, advance)
     say_converted(output, converted)
 

@@ -38,7 +38,7 @@ def quantize(
     if source.is_dir():
         from ..models.huggingface.convert import convert_folder
 
-        with late_bar("quantizing") as advance:
+        with late_bar("quantizing", "weights") as advance:
             converted = convert_folder(source, output, types, advance, imatrix)
         say_converted(output, converted)
         return say_weighed(converted.weighed, converted.quantized) if imatrix else None
@@ -46,7 +46,7 @@ def quantize(
 
     if output.exists() and output.samefile(source):
         raise click.BadParameter(f"{output} is the file to read; give another name", param_hint="OUTPUT")
-    with late_bar("quantizing") as advance:
+    with late_bar("quantizing", "weights") as advance:
         found = quantize_gguf(source, output, types, requantize, advance, imatrix)
     say_written(output, (dtype.name for dtype in found.after.values()))
     if imatrix is not None:
@@ -133,7 +133,7 @@ def perplexity(
 def _perplexity_of_text(file: Path, text: Path, context: int | None, windows: int | None, as_json: bool) -> None:
     from ..evaluate.text_perplexity import text_of, text_perplexity
 
-    with late_bar("measuring") as advance:
+    with late_bar("measuring", "tokens") as advance:
         found = text_perplexity(file, text_of(text), context, windows, advance=advance)
     count, scored = found.nll.shape
     value = found.perplexity

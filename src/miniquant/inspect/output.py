@@ -61,23 +61,33 @@ def print_table(columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> No
 
 
 @contextmanager
-def late_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr once a second has gone by, if stderr is a terminal."""
+def late_bar(what: str, unit: str) -> Iterator[Callable[..., None]]:
+    """A progress bar on stderr once a second has gone by, if stderr is a terminal.
+
+    Gives a function ``advance(done, total, part="")``. The bar shows ``what``, the part that it is at, and how many
+    millions of ``unit`` are done in a second.
+    """
     from time import monotonic
 
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.text import Text
 
     console, begun = Console(stderr=True), monotonic()
     bars: list[Progress] = []
     with ExitStack() as stack:
 
-        def advance(done: int, total: int) -> None:
+        def advance(done: int, total: int, part: str = "") -> None:
             if not bars and console.is_terminal and monotonic() - begun > 1:
-                bars.append(stack.enter_context(Progress(console=console, transient=True)))
-                bars[0].add_task(what, total=total)
+                shown, speed = TextColumn("{task.description}"), TextColumn("{task.fields[rate]}")
+                columns = (shown, BarColumn(), TaskProgressColumn(), speed, TimeRemainingColumn())
+                bars.append(stack.enter_context(Progress(*columns, console=console, transient=True)))
+                bars[0].add_task(what, total=total, rate="")
             if bars:
-                bars[0].update(bars[0].task_ids[0], completed=done)
+                rate = done / max(monotonic() - begun, 1e-9)
+                text = f"{rate / 1e6:.1f} million {unit}/s" if rate >= 1e5 else f"{rate:.3g} {unit}/s"
+                name = Text(f"{what} {visible(part)}".strip()).markup
+                bars[0].update(bars[0].task_ids[0], completed=done, description=name, rate=text)
 
         yield advance
 

@@ -22,7 +22,7 @@ from ..formats.gguf.read import GGUFFile, read_gguf
 from ..formats.gguf.types import GGMLType
 from ..formats.gguf.write import LazyTensor, RawTensor, weighed, write_gguf
 from .file_types import QUANTIZATION_VERSION, FileType, place, preset
-from .progress import counter
+from .progress import Advance, counter, nobody
 
 _SPLIT = ("split.no", "split.count", "split.tensors.count")
 
@@ -50,15 +50,15 @@ def quantize_gguf(
     target: str | os.PathLike[str],
     kind: GGMLType | str | FileType,
     requantize: bool = False,
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    advance: Advance = nobody,
     imatrix: str | os.PathLike[str] | None = None,
 ) -> Requantized:
     """Write the model of one GGUF file to another; ``kind`` is one of ``PRESETS``, with the mixes of llama.cpp.
 
     ``PRESETS["Q4_K_M"].choosing({name: type})`` is such a mix with another type for single tensors.
 
-    Every key is kept except file type and quantization version. ``advance(done, total)`` hears of each piece, in
-    weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it does not have is
+    Every key is kept except file type and quantization version. ``advance(done, total, tensor)`` hears of each
+    piece, in weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it does not have is
     quantized as without it, and llama.cpp gives a few matrices another type where there is one.
 
     Raises ``SchemeError`` for an unknown type, for a tensor that is quantized already and would be rounded again
@@ -111,14 +111,14 @@ def _check(found: Requantized, requantize: bool) -> None:
         )
 
 
-def _lazily(file: GGUFFile, name: str, count: Callable[[int], None]) -> LazyTensor:
+def _lazily(file: GGUFFile, name: str, count: Callable[[int, str], None]) -> LazyTensor:
     """The weights of a tensor as float32, decoded when they are written; ``count`` hears of every piece."""
     info, raw = file.tensors[name], file.raw(name)
     by_row = raw.reshape(-1, info.dtype.bytes_of(info.shape[-1:]))
 
     def rows(start: int, stop: int) -> np.ndarray:
         w = decode(by_row[start:stop], info.dtype)
-        count(w.size)
+        count(w.size, name)
         return w
 
     return LazyTensor(info.shape, "float32", rows)

@@ -13,6 +13,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from hf_models import GPT2, LLAMA, edit, save_gpt2, save_llama, save_qwen2
+from rich.text import Text
 from transformers import GPT2Config, LlamaConfig, Qwen2Config
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
@@ -353,14 +354,16 @@ def test_a_bar_appears_after_a_second_on_a_terminal_and_nowhere_else(monkeypatch
         console = real(force_terminal=terminal, file=io.StringIO())
         monkeypatch.setattr(rich.console, "Console", lambda stderr, console=console: console)
         monkeypatch.setattr(rich.progress.Progress, "start", lambda self: drawn.append(self))
-        with output.late_bar("converting") as advance:
+        with output.late_bar("converting", "weights") as advance:
             advance(1, 4)  # one second in
             assert not drawn
-            advance(2, 4)
-            advance(4, 4)
+            advance(2, 4, "blk.0.ffn_up.weight")
+            advance(4_000_000, 4_000_000, "[b]\x1b")
         assert len(drawn) == terminal
     ((task,),) = (bar.tasks for bar in drawn)
-    assert (task.completed, task.total, task.description) == (4, 4, "converting")
+    assert (task.completed, task.total) == (4_000_000, 4)
+    assert Text.from_markup(task.description).plain == r"converting [b]\u001b"
+    assert re.fullmatch(r"\d\.\d million weights/s", task.fields["rate"])
 
 
 def test_counts_and_numbers_end_where_their_types_do(tmp_path):

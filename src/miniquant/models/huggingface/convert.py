@@ -25,7 +25,7 @@ from ...formats.gguf.write import LazyTensor, weighed, write_gguf
 from ...formats.safetensors.read import Stored, listed, open_checkpoint
 from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
-from ..progress import counter
+from ..progress import Advance, counter, nobody
 from .config import Config, Recipe, Row, check_plain
 from .gpt2 import gpt2
 from .llama import llama, qwen2, rope_order
@@ -57,10 +57,12 @@ def convert_folder(
     folder: str | os.PathLike[str],
     path: str | os.PathLike[str],
     kind: GGMLType | str | FileType = "Q8_0",
-    advance: Callable[[int, int], None] = lambda done, total: None,
+    advance: Advance = nobody,
     imatrix: str | os.PathLike[str] | None = None,
 ) -> Converted:
-    """Convert a Hugging Face folder into one GGUF file; ``advance(done, total)`` hears of each piece, in weights.
+    """Convert a Hugging Face folder into one GGUF file.
+
+    ``advance(done, total, tensor)`` hears of each piece, in weights.
 
     Matrices take the type ``kind``, vectors and position embeddings stay F32, and token embedding and output head take
     what a codec names as ``head``; a mix, or another one of ``PRESETS``, follows llama.cpp's rules. ``imatrix``: a file
@@ -230,7 +232,7 @@ def _bits(stored: Stored, start: int, stop: int) -> np.ndarray:
 _HELD = {SafetensorsType.F32: "float32", SafetensorsType.F16: "float16", SafetensorsType.BF16: "bfloat16"}
 
 
-def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weights: None) -> LazyTensor:
+def lazily(row: Row, stored: Stored, count: Callable[[int, str], None] = lambda weights, tensor: None) -> LazyTensor:
     """A tensor as it will be in the GGUF file, read when it is written; ``count`` hears of every piece."""
     shape = row.shape[::-1] if row.transposed else row.shape
     order = rope_order(row.heads, row.shape[0] // row.heads) if row.heads else None
@@ -247,7 +249,7 @@ def lazily(row: Row, stored: Stored, count: Callable[[int], None] = lambda weigh
             wanted = order[start:stop]
             first = int(wanted.min())
             w = stored.rows(first, int(wanted.max()) + 1)[wanted - first]
-        count(w.size)
+        count(w.size, row.ours)
         w = bfloat16_to_float32(w) if w.dtype == np.uint16 else w
         if not (finite := np.isfinite(w)).all():
             at, column = (int(i) for i in np.argwhere(~finite)[0])
