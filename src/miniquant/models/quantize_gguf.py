@@ -58,8 +58,8 @@ def quantize_gguf(
     ``PRESETS["Q4_K_M"].choosing({name: type})`` is such a mix with another type for single tensors.
 
     Every key is kept except file type and quantization version. ``advance(done, total, tensor)`` hears of each
-    piece, in weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it does not have is
-    quantized as without it, and llama.cpp gives a few matrices another type where there is one.
+    piece, in weights. ``imatrix``: a file that says how much each column of each matrix counts; a matrix that it
+    does not have is quantized as without it, and llama.cpp gives a few matrices another type where there is one.
 
     Raises ``SchemeError`` for an unknown type, for a tensor that is quantized already and would be rounded again
     (``requantize`` allows it), for a part of a split file, and whatever ``read_gguf``, ``read_imatrix`` and
