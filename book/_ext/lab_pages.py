@@ -75,7 +75,7 @@ def _hours(minutes: int) -> str:
 
 
 def _labs() -> dict[str, Lab]:
-    return {lab.file.removesuffix(".ipynb"): lab for lab in all_labs(read_course(ROOT))}
+    return {lab.file.removesuffix(".ipynb"): lab for lab in all_labs(_parts())}
 
 
 def lab_bar(lab: Lab, bytes_shown: bool = False, address: str = "", branch: str = "main") -> str:
@@ -187,7 +187,7 @@ class Cards(SphinxDirective):
     def run(self) -> list[nodes.Node]:
         """Called by Sphinx."""
         self.env.note_dependency(str(ROOT / SOURCE))
-        cards = "".join(card(part) for part in read_course(ROOT) if part.page)
+        cards = "".join(card(part) for part in _parts() if part.page)
         return [_html(f'<div class="mq-cards">\n{cards}</div>\n')]
 
 
@@ -221,16 +221,22 @@ def page_context(
 
 
 @cache
+def _parts() -> list[Part]:
+    """The course, which is asked for by every page and card, and takes a tenth of a second to read."""
+    return read_course(ROOT)
+
+
+@cache
 def captions() -> dict[str, str]:
     """The names of the parts by their titles, which are their captions in the list of pages."""
-    return {part.title: part.name for part in read_course(ROOT) if part.page}
+    return {part.title: part.name for part in _parts() if part.page}
 
 
 @cache
 def part_of(page: str) -> str:
     """The part to which a page belongs: that of its lab, or of a part's own page; most pages belong to none."""
     own, name = LAB.match(page), page.partition("/")[2]
-    for part in read_course(ROOT):
+    for part in _parts():
         if part.page and (f"{name}.md" == part.page or (own and f"{name}.ipynb" in {lab.file for lab in part.labs})):
             return part.name
     return ""

@@ -22,6 +22,7 @@ from held_out import dequantized, kl, nll, ours, windows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from systems import posix
+from thorough import tried
 
 from miniquant.evaluate import llamacpp, llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
@@ -100,7 +101,7 @@ def test_llama_cpp_cuts_every_page_of_the_language_reference_into_the_same_token
         assert runs["F32"].llama.text(ids) == text.encode()
 
 
-@settings(max_examples=300)
+@settings(max_examples=tried(75, 300))
 @given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=60))
 @example(text="\u0130\u0307 \u1e9e ﷺ")
 @example(text="\ufeffa\u200d\u2060b")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 from toy_file import NAMES, TOY
 
 import miniquant.formats.fields as module
@@ -17,7 +18,7 @@ from miniquant.formats.fields import fields, parse
 from miniquant.inspect.hexview import diff, hexview, ribbon
 from miniquant.models.minigpt import MiniGPTConfig, random_model
 
-DETERMINED = settings(deadline=None, derandomize=True, max_examples=50)
+DETERMINED = settings(deadline=None, derandomize=True, max_examples=tried(15, 50))
 OTHER_FORMATS = {  # have names of their own
     *("magic is real GGUF", "a safetensors file", "a pickle", "a zip archive, as torch.save writes"),
 }

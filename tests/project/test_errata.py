@@ -26,6 +26,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from places import ROOT
 from safetensors import safe_open
+from thorough import tried
 from torch import nn
 
 import miniquant
@@ -49,7 +50,7 @@ from miniquant.models.minigpt import MiniGPT
 from miniquant.quantization.schemes import PRESETS, preset, resolve
 
 PAGE = ROOT / "book/errata.md"
-many = settings(deadline=None, derandomize=True, max_examples=80)
+many = settings(deadline=None, derandomize=True, max_examples=tried(20, 80))
 
 
 # ---- small tools -----------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from systems import posix
+from thorough import tried
 
 from fuzz import __main__ as command
 from fuzz import bump, probe, readers, report, sources
@@ -93,7 +94,7 @@ def test_thousands_of_damaged_files_are_read_or_refused_and_nothing_else(name, p
 
 
 @given(st.integers(0, 2**63), st.sampled_from(list(READERS)))
-@settings(max_examples=100)
+@settings(max_examples=tried(25, 100))
 def test_whatever_the_number_of_a_file_it_is_read_or_refused(path, number, name):
     data = probe.file_number(name, number, 0, SEEDS[name])
     assert probe.outcome(READERS[name].read, path, data)[0] == ""

@@ -9,6 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from fuzz.mutate import INJURIES
 from fuzz.seeds import Seed, numbers_of, written
@@ -55,7 +56,7 @@ def test_the_undamaged_models_load(path):
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=150)
+@settings(max_examples=tried(37, 150))
 def test_a_damaged_model_is_loaded_described_and_decoded_or_refused(path, number):
     path.unlink(missing_ok=True)
     path.write_bytes(damaged(number))

@@ -13,6 +13,7 @@ import pytest
 from gguf.quants import dequantize
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -86,7 +87,7 @@ def test_every_type_that_to_bump_writes_for_models_has_a_kernel():
 
 
 @every_kernel
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=tried(15, 40), deadline=None)
 @given(tokens=st.integers(1, 9), rows=st.integers(1, 35), blocks=st.integers(1, 5), seed=st.integers(0, 2**32 - 1))
 def test_a_product_is_that_of_float64_with_the_same_roundings_within_1e_6_of_what_is_added(
     kind, tokens, rows, blocks, seed

@@ -12,6 +12,7 @@ import torch
 from bump_models import SMALL, llama_tensors, write_llama, write_qwen2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant import MiniquantError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -372,7 +373,7 @@ def open_config(embed, heads, head_dim):
     return BumpConfig("llama", 1, 3, embed, 5, heads, head_dim, heads, 7, 1e-5, 1e4, True)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tried(15, 50), deadline=None)
 @given(st.lists(st.lists(st.integers(0, 9), min_size=1, max_size=3), max_size=12))
 def test_buffers_of_any_shape_begin_at_multiples_of_64_and_none_touches_another(shapes):
     plan = BumpAllocator()

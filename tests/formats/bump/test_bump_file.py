@@ -14,6 +14,7 @@ import pytest
 from bump_models import SMALL, TINY, llama_tensors, parse_bump, write_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant import MiniquantError, WriteError
 from miniquant.formats.bump import BumpType, open_bump, write_bump
@@ -394,7 +395,7 @@ def test_a_config_json_of_somebody_else_is_not_overwritten(tmp_path):
     write_bump(tmp_path / "m.gguf", tmp_path / "a.bump")  # the same again is fine
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=tried(15, 50), deadline=None)
 @given(
     heads=st.integers(1, 4),
     head_dim=st.integers(1, 9),

@@ -12,7 +12,7 @@ import pytest
 from bump_models import SMALL, TINY, write_llama
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from thorough import THOROUGH
+from thorough import THOROUGH, tried
 
 from conformance.bump_files import LLAMA, belonging, bump, malformations, rehashed, resigned
 from miniquant import FormatError, MiniquantError
@@ -247,7 +247,7 @@ def test_a_bigger_lie_costs_no_more_memory(copy):
         (copy / "config.json").write_text(original)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=tried(20, 80), deadline=None)
 @given(st.data())
 def test_random_damage_gives_nothing_but_format_errors(valid, tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("damaged")

@@ -12,6 +12,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -159,7 +160,7 @@ def blocks_of(array: np.ndarray, kind: str) -> bytes:
 # ---- what we write ---------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=tried(15, 60))
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_every_byte_that_we_write_is_where_the_specification_says(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -180,7 +181,7 @@ def test_every_byte_that_we_write_is_where_the_specification_says(path, metadata
     assert len(file.bytes) == file.data + end
 
 
-@settings(max_examples=60)
+@settings(max_examples=tried(15, 60))
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_the_official_reader_reads_every_file_that_we_write(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -199,14 +200,14 @@ def test_the_official_reader_reads_every_file_that_we_write(path, metadata, tens
         assert tensor.data.tobytes() == blocks_of(array, kind)
 
 
-@settings(max_examples=50)
+@settings(max_examples=tried(15, 50))
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_ggml_reads_every_file_that_we_write(path, ggml, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
     ggml.check(path)
 
 
-@settings(max_examples=60)
+@settings(max_examples=tried(15, 60))
 @given(metadata=metadata_of_any_type, tensors=tensors_of_any_type, alignment=st.sampled_from(ALIGNMENTS))
 def test_a_file_that_is_read_and_written_again_is_the_same_to_the_byte(path, metadata, tensors, alignment):
     write_gguf(path, given_to_write(tensors), metadata, alignment)
@@ -251,7 +252,7 @@ def test_the_same_input_gives_the_same_bytes(path, metadata, tensors):
 # ---- what the official writer writes ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=tried(15, 60))
 @given(
     metadata=st.dictionaries(keys, typed_values(empty=False), max_size=6),
     tensors=tensors_of_any_type,

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lines import lines_of_python
+from thorough import tried
 
 from conformance import gguf_files as bad
 from conformance.gguf_files import CORPUS, LENIENT, VALID
@@ -390,7 +391,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     places = {data: numbers_of(data, scratch) for data in (SEED, VALID)}
 
     @given(damaged(places))
-    @settings(max_examples=1000)
+    @settings(max_examples=tried(250, 1000))
     @example(b"")
     @example(VALID)
     @example(SEED)
@@ -428,7 +429,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
 
 
 @given(st.binary(max_size=300))
-@settings(max_examples=100)
+@settings(max_examples=tried(25, 100))
 def test_random_bytes_behind_a_good_header_give_weights_or_a_format_error(scratch, tail):
     for n_tensors, n_pairs in ((0, 0), (1, 0), (0, 1), (3, 2)):
         scratch.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, n_tensors, n_pairs) + tail)

@@ -11,6 +11,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from thorough import tried
 from toy_lite import TOY_BYTES, TOY_READ, write_toy
 
 from conformance.gguf_lite_files import F16, F32, Q8
@@ -180,7 +181,7 @@ def state_dicts(draw):
 
 
 @given(state_dicts(), st.dictionaries(keys, values, max_size=3), st.booleans())
-@settings(max_examples=80)
+@settings(max_examples=tried(20, 80))
 def test_any_state_dict_and_metadata_survive_the_file_to_the_bit(tmp_path, model, metadata, as_torch):
     (state, schemes), path = model, tmp_path / "any.gguf-lite"
     metadata = {k: v for k, v in metadata.items() if k not in own_keys}

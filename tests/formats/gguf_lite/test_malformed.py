@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lines import lines_of_python
+from thorough import tried
 
 from conformance.gguf_lite_files import CORPUS, F16, F32, METADATA, Q4, Q8, SIZE, VALID, assemble, descriptor, one
 from miniquant import FormatError, MiniquantError, open_gguf_lite, read_gguf_lite
@@ -258,7 +259,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     refused, whole = Counter(), 0
 
     @given(damaged())
-    @settings(max_examples=800)
+    @settings(max_examples=tried(200, 800))
     @example(b"")
     @example(VALID)
     def read(data):
@@ -288,7 +289,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
 
 
 @given(damaged())
-@settings(max_examples=100)
+@settings(max_examples=tried(25, 100))
 def test_random_damage_never_crashes_loading_a_model(scratch, data):
     from miniquant.models.pretrained import load_gguf_lite
 
@@ -298,7 +299,7 @@ def test_random_damage_never_crashes_loading_a_model(scratch, data):
 
 
 @given(st.binary(max_size=200))
-@settings(max_examples=100)
+@settings(max_examples=tried(25, 100))
 def test_random_bytes_behind_a_good_header_give_weights_or_a_format_error(scratch, tail):
     for n_tensors in (0, 1, 3):
         for metadata_len in (0, 5):

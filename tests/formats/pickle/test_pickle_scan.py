@@ -21,6 +21,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant.core.errors import FormatError, PickleSecurityRisk
 from miniquant.formats.pickle import scan
@@ -31,7 +32,7 @@ from miniquant.lessons.pickle.toys import evasions
 from miniquant.models.minigpt import random_model
 from miniquant.models.pretrained import load_pretrained
 
-many = settings(max_examples=80, deadline=None, derandomize=True)
+many = settings(max_examples=tried(20, 80), deadline=None, derandomize=True)
 scalars = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text(), st.binary())
 data = st.recursive(
     scalars,
@@ -146,7 +147,7 @@ def test_what_is_no_pickle_is_refused_where_it_stops_being_one(program, offset, 
     assert caught.value.offset == offset
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=tried(37, 150), deadline=None, derandomize=True)
 @given(st.binary(max_size=60), st.booleans())
 def test_random_bytes_are_a_pickle_or_a_format_error(raw, head):
     with contextlib.suppress(FormatError):
@@ -184,7 +185,7 @@ def watch():
     return Watch()
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=tried(20, 80), deadline=None, derandomize=True)
 @given(st.data())
 def test_a_flipped_byte_gives_a_result_or_a_format_error_and_runs_nothing(watch, draw):
     program = bytearray(evasions()[draw.draw(st.sampled_from(list(evasions())))])

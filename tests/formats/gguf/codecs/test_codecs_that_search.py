@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -125,7 +126,8 @@ EDGES += [small_for_float16, tiny, subnormal, large]
 
 
 def blocks(family):
-    return family(np.random.default_rng(5)).astype(f32)
+    """(n, 256) float32, the same in every run; in everyday runs a quarter of them."""
+    return np.ascontiguousarray(family(np.random.default_rng(5)).astype(f32)[:: tried(4, 1)])
 
 
 def rmse(w, raw, kind):
@@ -178,7 +180,7 @@ def test_encoded_weights_decode_as_both_referees_decode_them(kind, family, ggml)
 
 @every_type
 def test_any_bytes_decode_as_both_referees_decode_them(kind, ggml):
-    raw = np.random.default_rng(2).integers(0, 256, (5000, kind.n_bytes), dtype=np.uint8)
+    raw = np.random.default_rng(2).integers(0, 256, (tried(1000, 5000), kind.n_bytes), dtype=np.uint8)
     assert same_floats(decode(raw, kind), official_decode(raw, kind))
     if SAME_COMPILER:
         assert same_floats(decode(raw, kind), ggml.dequantize(raw, kind))
@@ -368,7 +370,7 @@ def test_q8_k_s_sums_are_those_of_sixteen_integers():
 
 
 def test_a_file_of_every_such_type_is_read_back(tmp_path):
-    w = blocks(gaussian).reshape(200, 512)
+    w = blocks(gaussian).reshape(-1, 512)
     write_gguf(tmp_path / "w.gguf", {kind.name: (w, kind) for kind in KINDS}, {})
     reader = gguf.GGUFReader(tmp_path / "w.gguf")
     with read_gguf(tmp_path / "w.gguf") as file:
