@@ -23,17 +23,17 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import without_iri  # noqa: F401
-
-# isort: split
-import nbformat
-from nbclient import NotebookClient
-from nbformat import NotebookNode
 from tqdm import tqdm
 
 from miniquant.lab import exercises, find
 from miniquant.lab.authoring.cells import exercise_of, grading_metadata, source_of
 from miniquant.lab.authoring.reading import time_of, with_time
+
+sys.modules.setdefault("rfc3987_syntax", None)  # tools/without_iri.py says why
+
+import nbformat  # noqa: E402
+from nbclient import NotebookClient  # noqa: E402
+from nbformat import NotebookNode  # noqa: E402
 
 ROOT = Path(__file__).resolve().parent.parent
 SOLUTIONS, NOTEBOOKS = ROOT / "solutions", ROOT / "notebooks"
