@@ -7,11 +7,12 @@ import os
 import sys
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch is imported: the same sums on every machine
-sys.modules.setdefault("rfc3987_syntax", None)  # before nbformat is imported: tools/without_iri.py says why
 
 import pytest
 from hypothesis import HealthCheck, settings
 from thorough import THOROUGH
+
+sys.modules.setdefault("rfc3987_syntax", None)  # before nbformat is imported: tools/without_iri.py says why
 
 settings.register_profile(
     "miniquant",
