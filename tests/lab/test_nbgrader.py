@@ -37,10 +37,14 @@ def course(tmp_path_factory):
     return folder
 
 
+NBGRADER = "import runpy, without_iri; runpy.run_module('nbgrader', run_name='__main__', alter_sys=True)"
+
+
 def run(folder, *arguments, **environment):
-    command = [sys.executable, "-m", "nbgrader", *arguments, f"--CourseDirectory.root={folder}"]
+    command = [sys.executable, "-c", NBGRADER, *arguments, f"--CourseDirectory.root={folder}"]
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # nbgrader calls alembic
-    quiet = {"MINIQUANT_PROGRESS": os.devnull, "HOME": str(folder), "PATH": path}
+    python = os.pathsep.join([str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")])
+    quiet = {"MINIQUANT_PROGRESS": os.devnull, "HOME": str(folder), "PATH": path, "PYTHONPATH": python}
     done = subprocess.run(
         command, cwd=folder, env={**os.environ, **quiet, **environment}, capture_output=True, text=True
     )
