@@ -32,11 +32,11 @@ def labels(report):
 
 def test_the_case_shown_is_one_of_those_that_the_first_sentence_is_about():
     def wrong(first, second):
-        return (first + second, -1 * first * second) if first >= 30 else (first + second + 7 * first, 0)
+        return (first + second, -1 * first * second) if first > 2 else (first + second + first**3 % 29 + 1, 0)
 
-    report = evaluate(PAIR, wrong)
-    assert "on at least 4 of the 6 wrong cases" in report.cause
-    assert report.case == {"first": 30, "second": 41}
+    report = evaluate(made(pair, [(1, 2), *((n, 2 * n - 17) for n in range(30, 55))]), wrong)
+    assert "on at least 25 of the 26 wrong cases" in report.cause
+    assert report.case == {"first": 30, "second": 43}
     assert labels(report)[0] == OF_ITS_KIND
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,15 @@ def agreed_from(spec: Exercise, one: Function) -> Callable[[Function], int | Non
 
 def further(spec: Exercise, function: Function) -> Iterator[tuple[Case, Outcome, Outcome]]:
     """The inputs beyond the cases, each with the right outcome and a function's own, until calls take too long."""
+    return tried(spec, function, more_cases(spec))
+
+
+def tried(
+    spec: Exercise, function: Function, inputs: Iterable[tuple[Case, Outcome]]
+) -> Iterator[tuple[Case, Outcome, Outcome]]:
+    """Some inputs with their right outcomes, and with a function's own, until calls take too long."""
     slow = 0
-    for case, right in more_cases(spec):
+    for case, right in inputs:
         mine = attempt(spec, function, case, SECONDS)
         slow += isinstance(mine.error, TooSlow)
         if slow == SLOW:
@@ -68,8 +75,13 @@ def more_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
     """
     if not spec.keeps_to_memory:
         return ()
-    kept, ranges, always = [], _ranges(spec), _always(spec)
-    for case in _made(spec):
+    return tuple(allowed(spec, _made(spec)))
+
+
+def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcome]]:
+    """Those of some inputs that are like the cases, as far as it is known, with their right outcomes."""
+    ranges, always = _ranges(spec), _always(spec)
+    for case in made:
         if any(not all(holds(part) for holds in tests) for part, tests in zip(case, always)):
             continue
         if any(type(part) is int and not low <= part <= high for part, (low, high) in zip(case, ranges)):
@@ -78,8 +90,7 @@ def more_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
         if right.error or mine.error or not equal(right.result, mine.result, spec.tolerance):
             continue
         if _is_known(spec, case, right):
-            kept.append((case, right))
-    return tuple(kept)
+            yield case, right
 
 
 def _is_known(spec: Exercise, case: Case, right: Outcome) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 
 from .spec import Function
 
@@ -22,6 +24,40 @@ def speaks_of_other_code(cause: str, function: Function) -> bool:
     if re.search(r"\bnumpy\b", cause, re.I):
         names.append("np.")
     return any(name not in body for name in names)
+
+
+NEEDED = {  # what a phrase says, and what code must contain one of, to do it
+    "shifts to the right": (">>", "//", "/", "_shift("),
+    "shifts to the left": ("<<", "*", "_shift("),
+    "masks ": ("&", "%", "and"),
+    "clips ": ("clip", "min", "max"),
+    "takes the absolute value": ("abs",),
+    "rounds ": ("round", "rint", "int", "floor", "ceil", "//", "trunc", "float", "half", ".format", "{"),
+    "sorts ": ("sort",),
+    "turns values into": ("int", "float", "str", "astype", "torch", "np."),
+}
+NUMBERS = re.compile(r"takes (-?\d+(?:\.\d+)?(?:e-?\d+)?) where the right one takes")
+
+
+def does_otherwise(phrase: str, function: Function) -> bool:
+    """Whether a phrase on what a solution does speaks of a number or a step that the student's code does not contain.
+
+    Such a solution gives the same results, and sends the reader to a place that is not there.
+    """
+    try:
+        source = textwrap.dedent(inspect.getsource(inspect.unwrap(function)))
+        tree = ast.parse(source)
+    except (OSError, TypeError, SyntaxError):
+        return False
+    body = source.split('"""')[-1] if source.count('"""') == 2 else source
+    if any(words in phrase and not any(part in body for part in parts) for words, parts in NEEDED.items()):
+        return True
+    wanted = NUMBERS.search(phrase)
+    numbers = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, int | float)}
+    if wanted is None:
+        return False
+    number = float(wanted[1])
+    return abs(number) not in numbers or (number < 0 and not re.search(rf"-\s*{abs(number):g}\b", body))
 
 
 def _used(fragment: str) -> list[str]:

@@ -16,8 +16,9 @@ from ..core import errors
 from ..core.errors import MiniquantError
 from .attempt import SECONDS, Outcome, cases_of, expected_of, is_own, outcomes_of
 from .compare import Difference, difference, short, told_apart
+from .fresh_cases import fresh_cases
 from .limit import TooSlow
-from .more_cases import further
+from .more_cases import further, more_cases, tried
 from .spec import Case, Exercise, Finding, Function, Same
 from .trace import named
 
@@ -63,6 +64,15 @@ class Facts:
         return tuple(
             Call(n + i, case, right, mine, problem(self.spec, case, mine, right))
             for i, (case, right, mine) in enumerate(further(self.spec, self.function))
+        )
+
+    @functools.cached_property
+    def fresh(self) -> tuple[Call, ...]:
+        """Calls with good inputs by which nothing is found: a condition that is not so of these is not said."""
+        n = len(self.calls) + len(more_cases(self.spec))
+        return tuple(
+            Call(n + i, case, right, mine, problem(self.spec, case, mine, right))
+            for i, (case, right, mine) in enumerate(tried(self.spec, self.function, fresh_cases(self.spec)))
         )
 
     @functools.cached_property

@@ -13,7 +13,7 @@ import numpy as np
 from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .alone import is_telling
-from .classes import nearly, where
+from .classes import FEWEST, at_least_where, nearly, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
 from .results import is_choice, is_side, of_results
@@ -71,7 +71,8 @@ def _of_both(
     if not results or not raised or any("inputs tried" in seen.text for seen in said):
         return []
     beyond = _beyond(facts, good)
-    place = where(facts, [*results, *raised, *(call for call in beyond if call.problem)], [*good, *beyond])
+    fresh = _usual(facts.fresh, good)
+    place = where(facts, [*results, *raised, *(call for call in beyond if call.problem)], [*good, *beyond], fresh)
     if not place:
         return []
     text = f"Of the good inputs tried, {_those(place)} are wrong in one way or the other."
@@ -89,14 +90,16 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if wrong[0].comparable:
         wrong_beyond = [call for call in wrong_beyond if is_side(facts, call) == is_side(facts, wrong[0])]
     every_wrong = [*wrong, *wrong_beyond]
-    place, for_these = where(facts, every_wrong, [*among, *beyond]), ""
+    fresh = [] if wrong[0].refusal else _fresh(facts, among, wrong[0])
+    place, for_these = where(facts, every_wrong, [*among, *beyond], fresh), ""
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
         missed = list(dict.fromkeys(call.expected.result for call in alike))
         near = [call for call in beyond if call.expected.result in missed]
-        if place := where(facts, [*wrong, *(call for call in near if call in wrong_beyond)], [*alike, *near]):
+        those = [call for call in fresh if call.expected.result in missed]
+        if place := where(facts, [*wrong, *(call for call in near if call in wrong_beyond)], [*alike, *near], those):
             for_these = f" for which {one_of(missed)} is right"
         elif all(isinstance(call.expected.result, bool) for call in among):
-            place = where(facts, every_wrong, [*among, *beyond], pairs=True)
+            place = where(facts, every_wrong, [*among, *beyond], fresh, pairs=True)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -105,9 +108,10 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     told = told or "tried" in seen.text
     if len(calls) < len(wrong):
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
-        part = where(facts, calls, among) if len(calls) > 1 and not told else ""
-        if part and not part.startswith("everywhere"):  # the other wrong ones may show it among other things
-            return _ended(seen, f"{text}: {tried}, on {_all_those(part)}")
+        others = [*beyond, *fresh]
+        part = at_least_where(facts, calls, among, others) if len(calls) >= FEWEST and not told else ""
+        if part:  # the other wrong ones may show it among other things
+            return _ended(seen, f"{text}: {tried}, on all those {part}")
         if not whole:
             return _ended(seen, text)
     elif told:
@@ -115,22 +119,36 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     else:
         text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
     lonely = whole and len(wrong) == 1 and place.startswith("where ")  # which may well be chance
+    if lonely and wrong[0].refusal and wrong[0].outcome.error:
+        return _ended(seen, text)  # its line and its message say more
     if lonely and not is_telling(facts, every_wrong[0], place, [*among, *beyond]):
         return _ended(seen, text)
     if place and place not in text:
         said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
         text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
     elif not place and whole:
-        text += nearly(facts, wrong, among, tried, wrong_beyond) or _in_a_list(
-            facts, seen, wrong, among, tried, wrong_beyond
-        )
+        more = [call for call in [*beyond, *fresh] if not call.problem or call in wrong_beyond or call in fresh]
+        text += nearly(facts, wrong, among, tried, more) or _in_a_list(facts, seen, wrong, among, tried, more)
     return _ended(seen, text)
 
 
 def _beyond(facts: Facts, among: Sequence[Call]) -> list[Call]:
     """The calls beyond the cases, without those that raised what none of these calls did: such input is odd."""
+    return _usual(facts.further, among)
+
+
+def _usual(calls: Sequence[Call], among: Sequence[Call]) -> list[Call]:
+    """Calls without those that raised what none of these others did."""
     kinds = {type(call.outcome.error) for call in among}
-    return [call for call in facts.further if not call.outcome.error or type(call.outcome.error) in kinds]
+    return [call for call in calls if not call.outcome.error or type(call.outcome.error) in kinds]
+
+
+def _fresh(facts: Facts, among: Sequence[Call], wrong: Call) -> list[Call]:
+    """The calls by which nothing is found, without those that are wrong in another way than this wrong call."""
+    found = [c for c in _usual(facts.fresh, among) if not c.problem or c.comparable == wrong.comparable]
+    if not wrong.comparable:
+        return found
+    return [call for call in found if not call.problem or is_side(facts, call) == is_side(facts, wrong)]
 
 
 def _in_a_list(
@@ -146,7 +164,8 @@ def _in_a_list(
         return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
     if alike := _with_such_answers(wrong, among):
         answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
-        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right", beyond):
+        near = [call for call in beyond if call.expected.result in {other.expected.result for other in alike}]
+        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right", near):
             return said
     return listed(facts.names, wrong)
 
@@ -167,11 +186,6 @@ def _those(place: str) -> str:
         if "everywhere" in place
         else f"exactly those {place}"
     )
-
-
-def _all_those(place: str) -> str:
-    """``all those where …``: it is so on these, and perhaps on others too."""
-    return place.replace("everywhere but", "all but those") if "everywhere" in place else f"all those {place}"
 
 
 def _ended(seen: Seen, text: str) -> Seen:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..verdict import Call, Facts
-from .classes import OF_ONE, of_lesson, properties_at
+from .classes import OF_ONE
 from .formulas import quantities_of
+from .properties import of_lesson, properties_at
 
 
 def is_telling(facts: Facts, call: Call, place: str, among: Sequence[Call]) -> bool:
@@ -15,7 +16,10 @@ def is_telling(facts: Facts, call: Call, place: str, among: Sequence[Call]) -> b
     Where two arguments of the call are special, nobody knows which of them it is.
     """
     ones = [f"where `{name}` is 1" for name in facts.names]
-    if place.endswith(OF_ONE) or place in (*ones, *of_lesson(facts, among)):
+    by_lesson = of_lesson(facts, among)
+    if place in by_lesson:
+        return sum(true == {call.number} for true in by_lesson.values()) == 1  # else it may be the other one
+    if place.endswith(OF_ONE) or place in ones:
         return True
     case = quantities_of(facts.spec, call.case)
     words = next((words for words in case if place.startswith(f"where {words}")), None)

@@ -21,20 +21,29 @@ from .seen import VAGUE, Seen, most_common
 FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
 ELSEWHERE = 12  # so many wrong results beyond the cases are looked at
 FEWEST = 4  # of them, to drop a sentence by them alone
-MOST, OFTEN = 0.8, 0.75  # so many wrong results of the cases must show a formula, and there such a part of that share
+MOST = OFTEN = 0.8  # such a share of the wrong results must show a formula, of the cases and beyond them
+ALMOST = 0.8  # and any other relation, unless it is shown by so many
+MANY = 12  # wrong values that differ from each other: then half of the wrong results are enough
 DIFFERENT, CALLS = 3, 5  # wrong values that differ from each other, or calls: fewer show a relation by chance
 LISTED = 60  # values of one result that are compared
 PLAIN = 7  # below this rank, a sentence says of what type, dtype or shape a result is: one call is enough
 FACTS = re.compile(  # sentences that say where a result is wrong, or what is missing, and not how it came about
     r"all keys and values are right, in another order$|where the field [^;]* too many; "
     r"|only (the (value of|values of '|field|(first|last) (item|key|value))|item|lines?|'[^']*' is)|keys are "
-    r"|exactly the keys |there (is|are) |the last |the values? (is|are) right|in line |line |the field|the first field"
+    r"|exactly the keys |there (is|are) |the last |the values? (is|are) right|in line |line |the first field"
+    r"|the fields? (?!that differ)|only the .* of (block|part)"
     r"|the result is (empty|text|not|a |right, and then )|the right .{1,20} come |every wrong value is item|the dtype "
     r"|the answer is |in .{1,30}, the answer is |between the fields"
 )
+ENDS = re.compile(
+    r"(in [^,]*, )?(only (the )?(first|last) (value|key|row|column)"
+    r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
+)
+SIDES = re.compile(r"\bis too (large|small|far from 0|close to 0)$")  # one way or the other: half of it is chance
+WHOLE = ("only ", "every wrong value is ")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 RECOMPUTED = "multiplied, not divided"  # a whole matrix of integers, from the weights; not where a scale overflows
-NO_CHANCE = re.compile(r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16)")
+NO_CHANCE = re.compile(r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16|nearly right)")
 
 
 def most_telling(
@@ -46,21 +55,27 @@ def most_telling(
     all of them show says so: ``only`` is set.
     """
     others: list[set[Seen]] | None = None
-    beyond = [call for call in facts.further if call.comparable and call.problem][:ELSEWHERE]
+    beyond = None
     while True:
         seen, places = most_common(sets, share=0.0, least=len(sets) // 2 + 1)
         if not seen or seen in everywhere:
             return seen, places
-        if others is None:
+        if is_fact(seen) and (len(places) >= ALMOST * len(sets) or not seen.text.startswith(WHOLE)):
+            return seen, places
+        if others is None or beyond is None:
+            beyond = wrong_beyond(facts)
             others = [look(call) for call in beyond]
         there = [call for call, found in zip(beyond, others) if seen in found]
-        if enough(seen, [*(calls[place] for place in places), *there]) and not _by_chance(
-            seen, len(places) / len(sets), len(there), len(beyond), constant_where_wrong(calls)
+        showing = [*(calls[place] for place in places), *(call for call in there if call in facts.further)]
+        most = (len(places) / len(sets), len(there), len(beyond))
+        if (
+            not is_fact(seen)
+            and enough(seen, showing)
+            and not _by_chance(seen, *most, constant=constant_where_wrong(calls), many=_are_many(showing))
         ):
-            if is_fact(seen):
-                return seen, places
             n, of = len(there), len(beyond)
-            if seen.rank >= VAGUE and (n < of or len(places) < len(sets)):
+            vague = seen.rank >= VAGUE or SIDES.search(seen.text)
+            if vague and (n < of or len(places) < len(sets)):
                 sets = [found - {seen} for found in sets]
                 continue  # it says little, and not of all
             more = f"Of {of} further wrong results, {n or 'none'} show{'s' * (n == 1)} it." if n < of else ""
@@ -68,9 +83,23 @@ def most_telling(
         sets = [found - {seen} for found in sets]
 
 
+def wrong_beyond(facts: Facts) -> list[Call]:
+    """Wrong results of inputs that are no cases: of those like the cases, and of those by which nothing is found."""
+    further, fresh = ([c for c in calls if c.comparable and c.problem] for calls in (facts.further, facts.fresh))
+    return [*further[:ELSEWHERE], *[call for call in fresh if not _is_small(call.expected.result)][:ELSEWHERE]]
+
+
+def _is_small(result: Any) -> bool:
+    """Whether a result is empty, or of one part alone: much is true of it."""
+    size = getattr(result, "size", None)
+    if isinstance(size, int):
+        return size < 2
+    return isinstance(result, list | tuple | dict | str | bytes) and len(result) < 2
+
+
 def is_fact(seen: Seen) -> bool:
     """Whether a sentence says only what is there: that is so whatever the cause."""
-    return seen.plain or seen.rank < PLAIN or bool(FACTS.match(seen.text))
+    return seen.plain or seen.rank < PLAIN or bool(FACTS.match(seen.text) and not ENDS.match(seen.text))
 
 
 def enough(seen: Seen, calls: Sequence[Call]) -> bool:
@@ -81,16 +110,28 @@ def enough(seen: Seen, calls: Sequence[Call]) -> bool:
     return (len(calls) > 1 or seen.title == RECOMPUTED) and len(pairs) >= DIFFERENT
 
 
-def _by_chance(seen: Seen, share: float, there: int, beyond: int, constant: bool) -> bool:
+def _are_many(calls: Sequence[Call]) -> bool:
+    """Whether so many different wrong values are seen in these calls that a relation is hardly chance."""
+    pairs: set[str] = set()
+    for call in calls:
+        pairs |= differing(call.expected.result, call.outcome.result)
+        if len(pairs) >= MANY:
+            return True
+    return False
+
+
+def _by_chance(seen: Seen, share: float, there: int, beyond: int, *, constant: bool, many: bool) -> bool:
     """Whether a sentence that this share of the wrong calls shows may be so by chance, or is not so elsewhere."""
     formula = seen.title.startswith(FORMULAS)
-    if formula and (share < MOST or constant):
+    if (formula and share < MOST) or (constant and seen.title.startswith((*FORMULAS, "rounded"))):
         return True
-    if not beyond or is_fact(seen) or seen.title == RECOMPUTED:
+    if seen.title == RECOMPUTED:
         return False
-    if formula:
-        return there < OFTEN * share * beyond
-    return beyond >= FEWEST and 2 * there <= beyond
+    if formula and beyond:
+        return there < OFTEN * beyond
+    if share < ALMOST and not many and not NO_CHANCE.fullmatch(seen.title):
+        return True
+    return beyond >= FEWEST and (2 * there <= beyond if many else there < ALMOST * beyond)
 
 
 def differing(e: Any, g: Any) -> set[str]:

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import copy
-import functools
-import inspect
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from ...core.arrays import is_torch
-from ..attempt import cases_of, expected_of
-from ..compare import numpy_of
-from ..more_cases import more_cases
-from ..spec import Case, Exercise
+from ..spec import Exercise
 from ..verdict import Call, Facts
 from .formulas import quantities_of
-from .relations import related
+from .properties import ITEMS, of_lesson, properties_at
 from .seen import one_of
 
-ITEMS = ("no item", "one item", "two items", "three items")
 LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
@@ -29,110 +22,157 @@ MOSTLY = 0.5  # a property of all wrong calls is worth saying if at least this s
 NEARLY = 0.7  # the same for a property that the lesson does not name
 RARE = 5  # of so many sets of as many calls, at most one has it by chance
 SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
-OF_ONE = (" is 0", " is empty", " is None", " is all zeros", " has NaN", " is infinite", " is NaN", " has one value")
+SIZES = re.compile(r" has (more than )?(one|two|three|\d) ")  # of most wrong inputs so much is true by chance
+OF_ONE = (
+    " is 0",
+    " is empty",
+    " is None",
+    " is all zeros",
+    " has NaN",
+    " is infinite",
+    " is NaN",
+    " has one value",
+    " has no axes",
+)
 
-POWERS = (64, 63, 53, 48, 32, 31, 24, 16, 15, 12, 8, 7, 4)  # from the largest: wrong numbers are as large as it says
 
-
-def where(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], pairs: bool = False) -> str:
+def where(
+    facts: Facts, wrong: Sequence[Call], among: Sequence[Call], fresh: Sequence[Call] = (), pairs: bool = False
+) -> str:
     """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong.
 
-    With ``pairs``, two properties together as well.
+    Of the ``fresh`` calls, by which it is not found, exactly those with a problem must have it, too. With ``pairs``,
+    two properties together as well.
     """
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
+    for text, holds in _found(facts, chosen, among, pairs):
+        if all(holds(call) == bool(call.problem) for call in fresh):
+            return text
+    return ""
+
+
+def at_least_where(facts: Facts, calls: Sequence[Call], among: Sequence[Call], others: Sequence[Call]) -> str:
+    """The same where other calls may be wrong without it: those of the ``others`` that have it are wrong."""
+    for text, holds in _found(facts, {call.number for call in calls}, among, False):
+        if all(call.problem for call in others if holds(call)) and not text.startswith("everywhere"):
+            return text
+    return ""
+
+
+Test = Callable[[Call], bool]
+
+
+def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -> Iterator[tuple[str, Test]]:
+    """Properties of exactly these calls: the words, and whether another call has it."""
     chance = math.comb(len(among), len(chosen)) < SETS
     tables = {call.number: properties_at(facts.spec, call.number) for call in among}
     names = dict.fromkeys(name for table in tables.values() for name in table)
     by_lesson = of_lesson(facts, among)
     named = tuple(f"where {words}" for words in quantities_of(facts.spec, among[0].case))
+    has = partial(_has, facts.spec)
     for name in names:
         true = {number for number, table in tables.items() if table.get(name)}
         simple = name in by_lesson or name.endswith(OF_ONE) or name.startswith(named)
         enough = len(chosen) >= (FEWEST if name.endswith(ITEMS) else 2) and not chance
         if true == chosen and (simple or enough):
-            return name  # of a single call, too much is true by chance
+            yield name, has([name])  # of a single call, too much is true by chance
+    right = {call.number for call in among} - chosen
     for name, true in by_lesson.items():
-        if true == {call.number for call in among} - chosen:
-            return f"everywhere but {name}"
+        if true == right:
+            yield f"everywhere but {name}", has([name], False)
     if union := _union(facts, chosen, among):
-        return union
-    if rest := _all_but(tables, {call.number for call in among} - chosen):
-        return rest
+        yield _or(union), has(union)
+    for rest in _all_but(tables, right):
+        yield f"everywhere but {_or(rest)}", has(rest, False)
     for index, parameter in enumerate(facts.names):
         for found in (_range, _border, _values):
-            if text := found(parameter, index, chosen, among):
-                return text
-    return "" if chance else _both(tables, chosen, pairs)
+            if said := found(parameter, index, chosen, among):
+                yield said
+    if not chance:
+        for one, two in _both(tables, chosen, pairs):
+            yield f"{one} and {two.removeprefix('where ')}", _both_hold(has([one]), has([two]))
 
 
-def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> str:
-    """``everywhere but where a is so, or where b is so``: properties of at least two right calls each, and of all."""
+def _has(spec: Exercise, names: Sequence[str], yes: bool = True) -> Test:
+    """Whether a call has one of these properties; or none of them, if not ``yes``."""
+    return lambda call: any(properties_at(spec, call.number).get(name, False) for name in names) == yes
+
+
+def _both_hold(one: Test, two: Test) -> Test:
+    return lambda call: one(call) and two(call)
+
+
+def _or(names: Sequence[str]) -> str:
+    """``where a is so, or b is so``."""
+    first, *rest = names
+    return ", or ".join([first, *(name.removeprefix("where ") for name in rest)])
+
+
+def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> Iterator[list[str]]:
+    """``where a is so``, ``where b is so``: properties of at least two right calls each, and together of all."""
     names = dict.fromkeys(name for table in tables.values() for name in table)
     have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
     ends = (*OF_ONE, *(f" has {n}" for n in ITEMS))
     inside = [(name, true) for name, true in have.items() if true <= right and len(true) > 1 and name.endswith(ends)]
     for n, (one, a) in enumerate(inside):
         if a == right:
-            return f"everywhere but {one}"
-        for two, b in inside[n + 1 :]:
-            if a | b == right:
-                return f"everywhere but {one}, or {two.removeprefix('where ')}"
-    return ""
+            yield [one]
+        yield from ([one, two] for two, b in inside[n + 1 :] if a | b == right)
 
 
-def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> tuple[str, Test] | None:
     """``where `file` is 'A' or 'B'``: few values of an argument that the wrong calls have, and no other."""
     values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
     if not all((type(v) is str and len(v) <= 30) or (type(v) is int and abs(v) < 1000) for _, v in values):
-        return ""
+        return None
     wrong = list(dict.fromkeys(v for is_wrong, v in values if is_wrong))
     if len(values) > 3 and len(chosen) < 2 and isinstance(wrong[0], int) and wrong[0] not in (0, 1, -1):
-        return ""  # any number may be the one by chance
+        return None  # any number may be the one by chance
     if len(wrong) > 3 or any(v in wrong for is_wrong, v in values if not is_wrong):
-        return ""
+        return None
     if isinstance(wrong[0], int) and len(wrong) > 1 and len(chosen) < 2 * len(wrong):
-        return ""  # the same of two numbers, if each is there once
-    return f"where `{parameter}` is {one_of(wrong)}"
+        return None  # the same of two numbers, if each is there once
+    return f"where `{parameter}` is {one_of(wrong)}", lambda call: call.case[index] in wrong
 
 
-def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> str:
+def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> Iterator[tuple[str, str]]:
     """Two properties that only the wrong calls have together, where there are at least two of these.
 
     Any two with ``pairs``; else one must name a text.
     """
     if len(chosen) < 2:
-        return ""
+        return
     names = dict.fromkeys(name for table in tables.values() for name in table)
     have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
     wide = [name for name in names if chosen < have[name]]
     for one in wide:
         for two in wide:
             if (pairs or " is '" in one) and one != two and have[one] & have[two] == chosen:
-                return f"{one} and {two.removeprefix('where ')}"
-    return ""
+                yield one, two
 
 
 def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call] = ()) -> str:
     """``; of the inputs tried, all wrong ones are some where …``: a property of these calls and few others, or "".
 
-    The wrong calls ``beyond`` the cases have it, too.
+    Those ``beyond`` the cases are counted, too.
     """
-    chosen = {call.number for call in wrong}
-    found = []
+    among = [*among, *beyond]
+    also_wrong = [call for call in beyond if call.problem]
+    chosen = {call.number for call in [*wrong, *also_wrong]}
     by_lesson = of_lesson(facts, among)
     properties = dict(by_lesson)
-    if len(beyond) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
+    if len(also_wrong) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
         for call in among:
             for name, holds in properties_at(facts.spec, call.number).items():
-                if name.startswith(SAID) and "2**" not in name:
+                if name.startswith(SAID) and "2**" not in name and not SIZES.search(name):
                     properties.setdefault(name, set()).update([call.number] if holds else [])
+    found = []
     for name, true in properties.items():
         share = MOSTLY if name in by_lesson else NEARLY
-        far = all(properties_at(facts.spec, call.number).get(name) for call in beyond)
         by_chance = math.comb(len(true), len(chosen)) * RARE > math.comb(len(among), len(chosen))
-        if far and chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance:
+        if chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance:
             found.append((len(true), name))
     if not found:
         return ""
@@ -142,255 +182,47 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     return f"; {tried}, all {len(chosen)} wrong ones are some {name} ({others})"
 
 
-def of_lesson(facts: Facts, among: Sequence[Call]) -> dict[str, set[int]]:
-    """The properties that the lesson names, and the calls that have them."""
-    found: dict[str, set[int]] = {}
-    for call in among:
-        for words, holds in _traits(facts.spec, call.number).items():
-            found.setdefault(f"where {words}", set()).update([call.number] if holds else [])
-    return found
-
-
-@functools.lru_cache(maxsize=4096)
-def _traits(spec: Exercise, number: int) -> Mapping[str, bool]:
-    """What the lesson says of a case, computed once: a report asks several times."""
-    return spec.traits(*copy.deepcopy(_at(spec, number)[0])) if spec.traits else {}
-
-
-def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> str:
-    """``where a is so, or where b is so``: properties of the lesson that together have exactly these calls."""
+def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> list[str]:
+    """``where a is so``, ``where b is so``: properties of the lesson that together have exactly these calls."""
     inside = [(name, true) for name, true in of_lesson(facts, among).items() if true and true <= chosen]
     names: list[str] = []
     left = set(chosen)
     while left and len(names) < LARGEST_UNION:
         best = max(inside, key=lambda pair: len(pair[1] & left), default=None)
         if not best or not best[1] & left:
-            return ""
-        names.append(best[0] if not names else best[0].removeprefix("where "))
+            return []
+        names.append(best[0])
         left -= best[1]
-    return ", or ".join(names) if not left else ""
+    return names if not left else []
 
 
-@functools.lru_cache(maxsize=4096)
-def properties_at(spec: Exercise, number: int) -> dict[str, bool]:
-    """Properties of one case, by the words for them; computed once, as ``_traits``."""
-    case, right = _at(spec, number)
-    return dict(_properties_of(spec, number, case, right))
-
-
-def _at(spec: Exercise, number: int) -> tuple[Case, Any]:
-    """The arguments and the right result of a call: of a case, or of an input beyond the cases."""
-    cases = cases_of(spec)
-    if number < len(cases):
-        return cases[number], expected_of(spec)[number].result
-    case, right = more_cases(spec)[number - len(cases)]
-    return case, right.result
-
-
-def _properties_of(spec: Exercise, number: int, case: Case, right: Any) -> Iterator[tuple[str, bool]]:
-    """Properties of one case: (the words for it, whether it has it)."""
-    for words, holds in _traits(spec, number).items():
-        yield f"where {words}", holds
-    for field in getattr(right, "_fields", ()):
-        part = getattr(right, field)
-        if isinstance(part, int | float | np.number):
-            yield f"where the right {field} is 0", not part
-        elif isinstance(part, np.ndarray) and part.dtype.kind == "f":
-            yield f"where the right {field} has a 0", not part.all()
-    yield from _of_quantities(quantities_of(spec, case))
-    for name, value in zip(inspect.signature(spec.reference).parameters, case):
-        yield from _of_value(f"`{name}`", value)
-    yield from _of_expected(right)
-    if isinstance(right, bool | np.bool_):
-        yield from related(dict(zip(inspect.signature(spec.reference).parameters, case)))
-
-
-def _of_quantities(quantities: dict[str, Any]) -> Iterator[tuple[str, bool]]:
-    """Properties of the quantities that a lesson names; one that is True or False is a property itself."""
-    for words, value in quantities.items():
-        if isinstance(value, bool):
-            yield f"where {words}", value
-    numbers = {words: q for words, q in quantities.items() if isinstance(q, int) and not isinstance(q, bool)}
-    for words, q in numbers.items():
-        yield f"where {words} is 0", q == 0
-        yield f"where {words} is not 0", q != 0
-        yield f"where {words} is 1", q == 1
-        yield f"where {words} is more than 1", q > 1
-        if q == int(q):
-            yield f"where {words} is odd", q % 2 == 1
-
-
-def _of_expected(value: Any) -> Iterator[tuple[str, bool]]:
-    if isinstance(value, bool):
-        yield "where the answer is True", value
-        yield "where the answer is False", not value
-    elif isinstance(value, str) and 0 < len(value) <= 20:
-        yield f"where {value!r} is right", True
-    elif isinstance(value, list | tuple | dict | str | bytes):
-        yield "where the right result is empty", len(value) == 0
-    elif isinstance(value, int | float | np.number):
-        number = int(value) if isinstance(value, int | np.integer) else float(value)
-        yield "where the right result is 0", number == 0
-        yield "where the right result is negative", number < 0
-        yield "where the right result is NaN", number != number
-        yield "where the right result is infinite", number in (math.inf, -math.inf)
-        for power in POWERS:
-            yield f"where the right result is 2**{power} or more", number >= 2**power
-
-
-def _of_value(name: str, value: Any) -> Iterator[tuple[str, bool]]:
-    """Properties of one argument, the simplest first."""
-    if value is None:
-        yield f"where {name} is None", True
-        return
-    if is_torch(value):
-        value = numpy_of(value)
-    if isinstance(value, bool):
-        yield f"where {name} is {value}", True
-    elif isinstance(value, np.ndarray):
-        yield from _of_array(name, value)
-    elif isinstance(value, bytes | bytearray):
-        yield f"where {name} is empty", len(value) == 0
-        yield f"where {name} ends with a newline", bytes(value[-1:]) == b"\n"
-        yield f"where {name} has bytes of 128 or more", any(b > 127 for b in value)
-    elif isinstance(value, str):
-        yield f"where {name} is empty", value == ""
-        yield f"where {name} has letters outside ASCII", not value.isascii()
-        yield f"where {name} has white space at an end", value != value.strip()
-        yield f"where {name} has a newline", "\n" in value
-        if 0 < len(value) <= 30 and value.isprintable():
-            yield f"where {name} is {value!r}", True
-        yield f"where {name} has capital letters", value != value.lower()
-    elif isinstance(value, int | float | np.number):
-        yield from _of_number(name, int(value) if isinstance(value, int | np.integer) else float(value))
-    elif isinstance(value, list | tuple | set | frozenset):
-        yield from _of_list(name, list(value))
-    elif isinstance(value, dict):
-        yield from _of_list(f"the keys of {name}", list(value), name)
-        yield f"where {name} has more than one key", len(value) > 1
-        yield from _of_items(name, list(value.values()))
-
-
-def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
-    """Properties of a dict's values: tuples of different lengths, words, equal ones, numbers that are 0."""
-    if all(isinstance(value, tuple) for value in values):
-        for length, words in ((0, "()"), (1, "a tuple of one"), (2, "a tuple of two"), (3, "a tuple of three")):
-            yield f"where a value of {name} is {words}", any(len(value) == length for value in values)
-            if length:
-                yield f"where no value of {name} is {words}", all(len(value) != length for value in values)
-        numbers = [part for value in values for part in value if isinstance(part, int | float)]
-        yield f"where a tuple in {name} has a 0", 0 in numbers
-    elif all(isinstance(value, str) and len(value) <= 30 for value in values):
-        for value in dict.fromkeys(values):
-            yield f"where a value of {name} is {value!r}", True
-        yield f"where a value of {name} is empty", "" in values
-    elif all(isinstance(value, int | float) for value in values) and values:
-        yield f"where a value of {name} is 0", 0 in values
-        yield f"where a value of {name} is NaN", any(math.isnan(value) for value in values)
-        yield f"where two values of {name} are equal", len(set(values)) < len(values)
-        yield f"where the largest value of {name} is there twice", values.count(max(values)) > 1
-        yield f"where the first value of {name} is not the largest", values[0] != max(values)
-        yield f"where the last value of {name} is not the largest", values[-1] != max(values)
-
-
-def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
-    yield f"where {name} is one number and no array", True
-    yield f"where {name} is 0", value == 0
-    yield f"where {name} is negative", value < 0
-    yield f"where {name} is 1", value == 1
-    yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
-    if isinstance(value, int) or math.isfinite(value):
-        for power in POWERS:
-            yield f"where {name} is 2**{power} or more", value >= 2**power
-            yield f"where {name} is a number less than 2**{power}", value < 2**power  # an array is none
-
-
-def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
-    yield f"where {name} is empty", value.size == 0
-    yield f"where {name} has no axes", value.ndim == 0
-    for axes in (1, 2, 3):
-        yield f"where {name} has {axes} {'axis' if axes == 1 else 'axes'}", value.ndim == axes
-    if value.dtype.kind in "iuf" and not value.size:
-        yield f"where {name} has no negative values", True
-        yield f"where {name} has no positive values", True
-        yield f"where {name} is all zeros", True
-        return
-    yield f"where {name} has values", value.size > 0
-    yield f"where {name} has one value", value.size == 1
-    yield f"where {name} has more than one value", value.size > 1
-    if value.ndim == 2:
-        yield f"where {name} has more than one row", len(value) > 1
-        yield f"where {name} has one row", len(value) == 1
-    yield f"where {name} is {value.dtype}", True
-    if value.dtype.kind not in "iuf" or not value.size:
-        return
-    with np.errstate(all="ignore"):
-        finite = np.isfinite(value.astype(float))
-        yield f"where {name} has NaN", bool(np.isnan(value.astype(float)).any())
-        yield f"where {name} has NaN or infinite values", not finite.all()
-        yield f"where {name} is all zeros", not value.any()
-        yield f"where {name} has a 0", not value.all()
-        yield f"where {name} has negative values", bool((value < 0).any())
-        yield f"where {name} has no negative values", not (value < 0).any()
-        yield f"where {name} has no positive values", not (value > 0).any()
-        if value.ndim == 2:
-            yield f"where {name} has a row of zeros", bool((~value.any(axis=1)).any())
-            yield f"where {name} has a column of zeros", bool((~value.any(axis=0)).any())
-        size = np.abs(value.astype(float))
-        yield (
-            f"where the value of {name} farthest from 0 is negative",
-            bool(value.reshape(-1)[int(np.argmax(size))] < 0),
-        )
-        if value.dtype.kind == "f":
-            yield f"where {name} has values farther from 0 than 65504", bool((size > 65504).any())
-            yield (
-                f"where {name} has values nearer to 0 than 2**-14, and not 0",
-                bool(((size > 0) & (size < 2.0**-14)).any()),
-            )
-            yield f"where {name} has -0.0", bool((np.signbit(value) & (value == 0)).any())
-    yield f"where {name} is not contiguous", not value.flags.c_contiguous
-
-
-def _of_list(name: str, value: list[Any], owner: str = "") -> Iterator[tuple[str, bool]]:
-    owner = owner or name
-    yield f"where {owner} is empty", not value
-    if owner == name:
-        for length in (1, 2):
-            yield f"where {owner} has more than {length} item{'s' * (length > 1)}", len(value) > length
-        for length, words in enumerate(ITEMS):
-            yield f"where {owner} has {words}", len(value) == length
-    texts = [repr(item) for item in value]
-    yield f"where {owner} has duplicates", len(set(texts)) < len(texts)
-    if all(isinstance(item, str) for item in value):
-        yield f"where {name} have letters outside ASCII", not "".join(value).isascii()
-        yield f"where a text in {name} is empty", "" in value
-
-
-def _range(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+def _range(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> tuple[str, Test] | None:
     """``where `data` has 15 bytes or fewer``: a length of bytes that parts the wrong calls from the others."""
     values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
     if not all(isinstance(v, bytes) for _, v in values):
-        return ""
+        return None
     wrong, right = ([len(v) for is_wrong, v in values if is_wrong == side] for side in (True, False))
     if len(wrong) < 2 or not right:
-        return ""  # one of them may be the shortest by chance
-    if max(wrong) < min(right):
-        return f"where `{parameter}` has {max(wrong)} bytes or fewer"
-    if min(wrong) > max(right):
-        return f"where `{parameter}` has {min(wrong)} bytes or more"
-    return ""
+        return None  # one of them may be the shortest by chance
+    most, least = max(wrong), min(wrong)
+    if most < min(right):
+        return f"where `{parameter}` has {most} bytes or fewer", lambda call: len(call.case[index]) <= most
+    if least > max(right):
+        return f"where `{parameter}` has {least} bytes or more", lambda call: len(call.case[index]) >= least
+    return None
 
 
-def _border(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> str:
+def _border(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> tuple[str, Test] | None:
     """``where `steps` is 2 or more``: two neighbouring integers between which wrong and right calls part."""
     values = [(call.number in chosen, call.case[index]) for call in among if index < len(call.case)]
     if not all(isinstance(v, int) and not isinstance(v, bool) for _, v in values):
-        return ""
+        return None
     wrong, right = ([v for is_wrong, v in values if is_wrong == side] for side in (True, False))
     if min(len(wrong), len(right)) < 2:
-        return ""  # one of them may be the largest by chance
-    if min(wrong) == max(right) + 1:
-        return f"where `{parameter}` is {min(wrong)} or more"
-    if max(wrong) == min(right) - 1:
-        return f"where `{parameter}` is {max(wrong)} or less"
-    return ""
+        return None  # one of them may be the largest by chance
+    most, least = max(wrong), min(wrong)
+    if least == max(right) + 1:
+        return f"where `{parameter}` is {least} or more", lambda call: call.case[index] >= least
+    if most == min(right) - 1:
+        return f"where `{parameter}` is {most} or less", lambda call: call.case[index] <= most
+    return None

@@ -11,8 +11,7 @@ import numpy as np
 
 from ..compare import difference, equal, short
 from ..verdict import Call, Facts, size_of
-from .fields import kind_of
-from .inside import is_plural
+from .fields import is_plural, kind_of
 from .numbers import array_of, settled
 from .profile import profile
 from .seen import Seen, number
@@ -21,6 +20,7 @@ Pair = tuple[np.ndarray, np.ndarray]
 SHARES = (0.01, 0.05, 0.1)  # of the right number
 NARROW = 4  # the largest quotient by the right number is at most so many times the smallest
 FEWEST = 3  # numbers of which a property is said
+NEXT_TO_1 = (0.95, 1.05)
 PARTS = 6  # of a result that are named
 EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
 LONGEST = 150  # characters of two types
@@ -172,7 +172,10 @@ def _times(e: np.ndarray, g: np.ndarray) -> str:
     ratio = g / e
     low, high = float(ratio.min()), float(ratio.max())
     near = low * high > 0 and max(abs(low), abs(high)) <= NARROW * min(abs(low), abs(high))
-    return f"each wrong one is {_rounded(low)} to {_rounded(high)} times the right one" if near else ""
+    if not near or (NEXT_TO_1[0] < low and high < NEXT_TO_1[1]):
+        return ""  # nobody can tell anything from a quotient of nearly 1
+    one, two = _rounded(low), _rounded(high)
+    return f"each wrong one is {one if one == two else f'{one} to {two}'} times the right one"
 
 
 def _rounded(x: float) -> str:

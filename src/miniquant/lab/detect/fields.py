@@ -29,6 +29,15 @@ def kind_of(name: str) -> str:
     return re.sub(r"\bof (\w+) \d+(, (\w+) \d+)?", lambda m: f"of each {m[3] or m[1]}", name)
 
 
+def is_plural(name: str) -> bool:
+    """Whether a part is several things.
+
+    >>> is_plural("the values of each block"), is_plural("the scale of each row"), is_plural("dims")
+    (True, False, True)
+    """
+    return name.split(" of ")[0].endswith("s")
+
+
 def of_fields(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
     """What is true of wrong bytes whose right ones have these fields."""
     if not isinstance(expected, bytes) or not isinstance(got, bytes) or expected == got or len(expected) > LONGEST:

@@ -38,9 +38,17 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
             if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
+                if not _is_so_of(test, facts.fresh):
+                    continue
                 text = f"{text}, {facts.tried}"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
+
+
+def _is_so_of(test: Test, calls: Sequence[Call]) -> bool:
+    """Whether the results of calls by which nothing is found have a property."""
+    found = [array_of(call.outcome.result) for call in calls if call.comparable]
+    return all(g is None or g.dtype.kind not in "iuf" or test(_finite(g)) for g in found)
 
 
 def _finite(x: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..compare import Fields, equal
 from ..verdict import Call, Facts
-from .fields import kind_of
+from .fields import is_plural, kind_of
 from .formulas import quantities_of
 from .numbers import of_numbers
 from .places import of_places
@@ -95,15 +95,6 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
             yield Seen(
                 f"{name}: {seen.title}", f"in {_words(name)}, {seen.text}{more}", seen.cure, rank, weak=seen.weak
             )
-
-
-def is_plural(name: str) -> bool:
-    """Whether a part is several things.
-
-    >>> is_plural("the values of each block"), is_plural("the scale of each row"), is_plural("dims")
-    (True, False, True)
-    """
-    return name.split(" of ")[0].endswith("s")
 
 
 def _given(call: Call, parts: Parts) -> bool:

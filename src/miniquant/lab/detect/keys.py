@@ -8,6 +8,7 @@ from typing import Any
 
 from ..compare import equal, short
 from ..verdict import Call, Facts
+from .chance import DIFFERENT, is_fact
 from .formulas import scalar
 from .seen import VAGUE, Seen, most_common, one_of
 
@@ -36,7 +37,8 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         pairs_seen = [set(of_pair(facts, call, e, g, 1, key)) for call, e, g in alike.values()]
         seen, places = most_common(pairs_seen)
         where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong results)"
-        if seen is None or seen.rank >= VAGUE or len(places) < len(alike):
+        few = len(alike) < DIFFERENT and seen is not None and not is_fact(seen)  # so much is true of one or two
+        if seen is None or seen.rank >= VAGUE or few or len(places) < len(alike):
             unknown += 1
             seen = Seen("", _unlike([(e, g) for _, e, g in wrong]))
         else:
@@ -147,7 +149,7 @@ def _shared(chosen: list[str], every: list[str]) -> str:
         if all(part in key.split(".") for key in chosen) and not any(part in key.split(".") for key in others):
             return f"with the part {part!r}"
     for length in (2, 3):
-        ends = list(dict.fromkeys(".".join(key.split(".")[-length:]) for key in chosen))
+        ends = sorted({".".join(key.split(".")[-length:]) for key in chosen})  # so that each case says the same
         if len(ends) <= 4 and not any(key.endswith(end) for key in others for end in ends):
             return f"that end with {one_of(ends)}"
     return ""

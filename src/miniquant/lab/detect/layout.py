@@ -9,9 +9,18 @@ from typing import Any
 import numpy as np
 
 from ..compare import Fields, equal, short
-from .fields import alignment
+from .fields import alignment, is_plural
 from .parts import same_items
 from .seen import Seen
+
+
+def _field(name: str) -> str:
+    """``the field version``; a name that has its own article stays as it is."""
+    return name if name.startswith("the ") else f"the field {name}"
+
+
+def _verb(name: str) -> str:
+    return "are" if name.startswith("the ") and is_plural(name) else "is"
 
 
 def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
@@ -32,10 +41,10 @@ def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
         names = sorted({n for n, _, _ in wrong})
         if len(names) == 1 and len(inside) > 1:
             if all(not any(got[a:b]) for _, a, b in wrong):
-                yield Seen(f"{names[0]} is 0", f"only the field {names[0]} is wrong: it is 0", "", 9)
+                yield Seen(f"{names[0]} is 0", f"only {_field(names[0])} is wrong: it is 0", "", 9)
             yield Seen(
-                f"the field {names[0]}",
-                f"only the field {names[0]} is wrong",
+                _field(names[0]),
+                f"only {_field(names[0])} {_verb(names[0])} wrong",
                 "Work this field by hand for the smallest case.",
                 26,
             )

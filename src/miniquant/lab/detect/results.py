@@ -16,7 +16,7 @@ from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
-from .chance import ELSEWHERE, FEWEST, constant_where_wrong, is_fact, most_telling
+from .chance import ELSEWHERE, FEWEST, constant_where_wrong, is_fact, most_telling, wrong_beyond
 from .differences import of_differences
 from .digits import of_digits
 from .distance import how_far_off
@@ -78,7 +78,7 @@ def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call
         *_safely(lambda: of_map(facts)),
         *_safely(lambda: of_differences(facts, both)),
         *_safely(lambda: [ignored(facts)]),
-        *_safely(lambda: [key_by_key(facts, both, of_pair)]),
+        *_safely(lambda: [key_by_key(facts, [*calls, *wrong_beyond(facts)], of_pair)]),
         *_safely(lambda: [of_habits(facts, calls)]),
         *_safely(lambda: [_same_where_wrong(both)]),
     }

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ..attempt import attempt
+from ..compare import equal
 from ..detect.results import is_choice
 from ..diagnose import evidence
 from ..limit import TooSlow
-from ..more_cases import agreed_from
+from ..more_cases import SECONDS, agreed_from
+from ..source import does_otherwise
 from ..verdict import Call, Facts, problem, size_of
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, cost, variants
@@ -65,10 +68,13 @@ def near(facts: Facts) -> Near | None:
     whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
     agreed = agreed_from(facts.spec, facts.function)
     counts = {variant: agreed(variant.function) for variant in whole or alike}
-    alike = [variant for variant, n in counts.items() if n is not None]
+    alike = [variant for variant, n in counts.items() if n is not None and _agrees_there(facts, variant)]
     if not alike:
         return None
     found = [_least(facts, variant, facts.calls if whole else good) for variant in alike]
+    found = [variant for variant in found if not does_otherwise(variant.phrase, facts.function)]
+    if not found:
+        return None
     least = min(variant.rank for variant in found)
     phrases = list(dict.fromkeys(variant.phrase for variant in found if variant.rank <= least + 0.3))
     if UNKNOWN_NAMES in phrases[0] or "in place of another value" in phrases[0]:
@@ -77,8 +83,20 @@ def near(facts: Facts) -> Near | None:
     text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
     covers = frozenset(call.number for call in (facts.calls if whole else good))
     cases = f"all {len(facts.calls)} cases" if whole else f"all {len(good)} cases with good input"
-    more = min(n for n in counts.values() if n is not None)
+    more = min(counts[variant] or 0 for variant in alike)
     return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
+
+
+def _agrees_there(facts: Facts, variant: Variant) -> bool:
+    """Whether a variant gives what the student's function gives, on inputs by which nothing is found."""
+    for call in facts.fresh:
+        theirs = attempt(facts.spec, variant.function, call.case, SECONDS)
+        if isinstance(theirs.error, TooSlow) or isinstance(call.outcome.error, TooSlow):
+            continue
+        same = equal(theirs.result, call.outcome.result, facts.spec.tolerance)
+        if bool(theirs.error) != bool(call.outcome.error) or not same:
+            return False
+    return True
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call]) -> Variant:

@@ -8,17 +8,20 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import time
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 import numpy as np
 
 from ..attempt import attempt
 from ..compare import equal
+from ..fresh_cases import fresh_cases
 from ..limit import TooSlow
-from ..more_cases import further, more_cases
+from ..more_cases import further, more_cases, tried
 from ..spec import Exercise, Function
 from ..verdict import Call, Facts, problem, size_of
 from .arrays import ARRAY_STEPS
@@ -37,6 +40,7 @@ HUNG = 2  # after so many changes that do not end, no more are tried
 LONGEST = 60  # characters of code that are shown
 BETTER = 6  # of the changes that make some results right and none wrong, so many are tried with a second one
 LONG = 20  # seconds of the processor: only a machine that is many times slower than ours stops here
+ORDINALS = ("first", "second", "third", "fourth")
 FIRST = 300  # only so many changes are looked at in this way
 
 
@@ -189,11 +193,12 @@ def _made(tree: ast.FunctionDef, function: types.FunctionType, *made: Change) ->
 
 
 def _all_right(budget: _Budget, changed: Function, calls: Sequence[Call]) -> bool:
-    """On all cases; if so, on the inputs beyond them as well."""
+    """On all cases; if so, on the inputs beyond them as well, and on those by which nothing is found."""
     spec = budget.spec
-    return all(budget.result(changed, call) for call in calls) and all(
-        problem(spec, case, mine, right) is None for case, right, mine in further(spec, changed)
-    )
+    if not all(budget.result(changed, call) for call in calls):
+        return False
+    beyond = chain(further(spec, changed), tried(spec, changed, fresh_cases(spec)))
+    return all(problem(spec, case, mine, right) is None for case, right, mine in beyond)
 
 
 def _pair(
@@ -268,7 +273,24 @@ class _Speaker:
             alike = {id(self._around(place)) for place in self.places if self._shown(place) == texts[0]}
             every = alike == {id(self._around(place)) for place, _ in change.edits}
             return f"at each `{texts[0]}`" if every else self._lines(nodes)
-        return "at " + " and at ".join(f"`{text}`" for text in texts)
+        known = dict.fromkeys(self._placed(place) for place, _ in change.edits)
+        return "at " + " and at ".join(known) if "" not in known else self._lines(nodes)
+
+    def _placed(self, place: Place) -> str:
+        """The code of a place; with its line, and its number there, if the same code stands elsewhere as well."""
+        node, shown = self._around(place), self._shown(place)
+        edge = r"(?<![\w.])" if re.match(r"\w", shown) else ""
+        same = re.compile(f"{edge}{re.escape(shown)}(?!\\w)" if re.search(r"\w$", shown) else edge + re.escape(shown))
+        if len(same.findall(self.text)) < 2:
+            return f"`{shown}`"
+        number = getattr(node, "lineno", 1)
+        text = self.text.split("\n")[number - 1]
+        before = len(text.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
+        starts = [found.start() for found in same.finditer(text)]
+        line = f"in line {number + self.first - 1}"
+        if len(starts) < 2:
+            return f"`{shown}` {line}"
+        return f"the {ORDINALS[starts.index(before)]} `{shown}` {line}" if before in starts[: len(ORDINALS)] else ""
 
     def line(self, node: ast.AST) -> tuple[int, int]:
         """The line and the column of a node."""

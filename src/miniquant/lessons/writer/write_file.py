@@ -226,6 +226,7 @@ def traits(path, state, schemes, metadata):
         "there is no metadata": not metadata,
         "there is metadata": bool(metadata),
         "a tensor has no dims": any(w.ndim == 0 for w in state.values()),
+        "a tensor has a dim of 0": any(0 in w.shape for w in state.values()),
         "a tensor is F16": "f16" in schemes.values(),
         "a tensor is Q8": "q8_per_channel" in [schemes[name] for name in names],
         "there is more than one line of metadata": len(metadata) > 1,

@@ -1,0 +1,97 @@
+"""What is found on the cases is tried on inputs by which nothing is found; what is not so there is not said."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_detect import made
+
+from miniquant.lab import evaluate, find
+from miniquant.lab.compare import equal
+from miniquant.lab.detect.keys import of_key_names
+from miniquant.lab.fresh_cases import fresh_cases
+from miniquant.lab.source import does_otherwise
+
+
+def total(items):
+    """The sum. items: a list of integers -> int"""
+    return sum(items)
+
+
+LISTS = ([2, 5], [3, 4], [7], [6, 2], [8, 9], [5, 5], [3], [1, 5, 2], [2, 1, 6], [4, 1, 3])
+TOTAL = made(total, [(items,) for items in LISTS])
+
+
+def test_a_condition_that_the_cases_have_by_chance_is_not_said():
+    said = repr(evaluate(TOTAL, lambda items: sum(items) + 40 * (1 in items), search=False))
+    assert "wrong on 3 of 10" in said
+    assert "more than 2 items" not in said
+
+
+def test_a_condition_that_other_inputs_confirm_is_said():
+    said = repr(evaluate(TOTAL, lambda items: sum(items) + 40 * (len(items) > 2), search=False))
+    assert "exactly those where `items` has more than 2 items are wrong" in said
+
+
+@pytest.mark.parametrize("name", ["absmax_scale", "descriptor_bytes", "join_nibbles", "tensor_bytes"])
+def test_the_fresh_inputs_are_no_cases_and_the_same_each_time(name):
+    spec = find(name)
+    found = [case for case, _ in fresh_cases(spec)]
+    assert len(found) > 20
+    assert sum(any(equal(case, old) for old in spec.all_cases()) for case in found) < len(found) / 2
+    fresh_cases.cache_clear()
+    assert equal(found, [case for case, _ in fresh_cases(spec)])
+
+
+def row(values):
+    """The values, doubled. values: (n,) float64 -> (n,) float64"""
+    return 2 * values
+
+
+ROWS = made(row, [(np.array(v, float),) for v in ([1, 2], [5, 3, 8], [7, 9, 2], [9, 4, 6], [3, 3, 7, -128])])
+
+
+def test_the_last_value_of_one_wrong_result_is_not_called_the_place():
+    said = repr(evaluate(ROWS, lambda values: np.where(values == -128, 5, 2 * values), search=False))
+    assert "wrong on 1 of 5" in said
+    assert "the last value" not in said.lower()
+
+
+def test_keys_are_listed_in_one_order_whatever_the_order_of_the_dict():
+    def said(keys):
+        right = {key: 1 for key in keys}
+        wrong = right | {"a.bias": 2, "b.bias": 2}
+        return {seen.text for seen in of_key_names(right, wrong, 0.0)}
+
+    keys = ["a.bias", "b.bias", "a.weight", "c.bias"]
+    assert said(keys) == said(keys[::-1]) != set()
+
+
+def joined(low, high):
+    return low & 15 | (high << 4 & 15)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "otherwise"),
+    [
+        ("shifts to the right where the right one shifts to the left (4)", True),
+        ("masks bits where the right one shifts them down", False),
+        ("takes -1 where the right one takes 0", True),
+        ("takes 15 where the right one takes 16", False),
+    ],
+)
+def test_a_solution_that_does_what_the_code_does_not_is_not_named(phrase, otherwise):
+    assert does_otherwise(phrase, joined) == otherwise
+
+
+def twice_in_a_line(data):
+    return bytes(255 - b for b in data[:2]) + data[2:4] + bytes(b**3 % 251 for b in data[:2])
+
+
+def test_a_place_whose_code_stands_twice_is_told_by_its_line_and_its_number():
+    def right(data):
+        return bytes(255 - b for b in data[:2]) + data[2:4] + bytes(b**3 % 251 for b in data[1:3])
+
+    spec = made(right, [(bytes(i * i * (n + 3) % 256 for i in range(9)),) for n in range(9)])
+    said = repr(evaluate(spec, twice_in_a_line))
+    assert "at the second `data[:2]` in line " in said
