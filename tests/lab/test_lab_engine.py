@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -101,6 +102,16 @@ def test_a_stub_falls_back_to_the_reference_and_is_not_attempted():
     assert report.status == "not attempted"
     assert "not attempted yet" in repr(report)
     assert BYTES.goal in repr(report)
+
+
+def test_a_stub_is_told_without_asking_the_oracle():
+    def oracle(a, b):
+        raise AssertionError("nobody needs this")
+
+    def stub(a, b):
+        raise NotImplementedError
+
+    assert evaluate(replace(BYTES, oracle=oracle), stub).status == "not attempted"
 
 
 def test_a_call_that_waits_for_a_busy_machine_is_not_taken_for_an_endless_loop():

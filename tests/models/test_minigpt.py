@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, random_model
+from miniquant.models.minigpt import MiniGPT, MiniGPTConfig, parameter_shapes, random_model, with_weights
 
 SMALL = MiniGPTConfig(vocab_size=11, context=7, d_model=12, n_layers=2, n_heads=3, d_mlp=20)
 
@@ -115,6 +115,24 @@ def test_the_names_and_shapes_are_the_courses_own():
             expected[f"layers.{n}.{name}"] = shape
     expected |= {"ln_f.weight": (d,), "ln_f.bias": (d,)}
     assert [(name, tuple(w.shape)) for name, w in MiniGPT(SMALL).state_dict().items()] == list(expected.items())
+    assert list(parameter_shapes(SMALL).items()) == list(expected.items())
+
+
+def test_a_model_is_made_with_given_weights_of_its_own_and_no_random_number_is_drawn():
+    weights = random_model(3, SMALL).state_dict()
+    torch.manual_seed(0)
+    before = torch.get_rng_state()
+    first, second = (with_weights(SMALL, weights) for _ in range(2))
+    assert torch.equal(torch.get_rng_state(), before)
+    assert not first.training
+    with torch.no_grad():
+        first.tok_emb.weight.zero_()
+    for name, w in second.state_dict().items():
+        assert torch.equal(w, weights[name])
+    assert all(w.requires_grad for w in second.parameters())
+    del weights["ln_f.bias"]
+    with pytest.raises(RuntimeError, match=r"ln_f\.bias"):
+        with_weights(SMALL, weights)
 
 
 def test_the_head_is_the_token_embedding_and_is_not_stored_twice():

@@ -44,9 +44,10 @@ def evaluate(
         cure = "Restore the line that begins with `def`."
         title = "other parameters"
         return Report("failed", spec.name, what=wrong, certainty=SEEN, mistake=title, cause=f"{wrong}.", cure=cure)
-    calls = _calls(spec, function, outcomes)
-    if all(is_stub(call.outcome.error, function) for call in calls):
+    tried = _tried(spec, function, outcomes)
+    if all(is_stub(outcome.error, function) for outcome in tried):  # nothing to compare: the oracle is not asked
         return Report("not attempted", spec.name, what="your function still raises NotImplementedError", hint=spec.goal)
+    calls = _compared(spec, tried)
     facts = Facts(spec, function, calls)
     if not facts.wrong:
         outcomes = [call.outcome for call in calls]
@@ -62,17 +63,27 @@ def facts_of(spec: Exercise, function: Function, outcomes: Iterable[Outcome]) ->
     return Facts(spec, function, _calls(spec, function, outcomes))
 
 
-def _calls(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | None = None) -> tuple[Call, ...]:
-    """The function on every case, in order."""
-    calls = []
+def _tried(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | None = None) -> list[Outcome]:
+    """What the function gives on the cases, in order."""
+    tried = []
     with session.checking():
-        cases = cases_of(spec)
-        for number, (case, outcome) in enumerate(zip(cases, outcomes or attempts(spec, function, cases, SECONDS))):
-            expected = expected_of(spec)[number]
-            calls.append(Call(number, case, expected, outcome, problem(spec, case, outcome, expected)))
+        for outcome in outcomes or attempts(spec, function, cases_of(spec), SECONDS):
+            tried.append(outcome)
             if isinstance(outcome.error, TooSlow):
                 break  # one call that never ends is enough
-    return tuple(calls)
+    return tried
+
+
+def _calls(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | None = None) -> tuple[Call, ...]:
+    """The function on every case, in order, beside the oracle."""
+    return _compared(spec, _tried(spec, function, outcomes))
+
+
+def _compared(spec: Exercise, tried: Sequence[Outcome]) -> tuple[Call, ...]:
+    """These outcomes on the cases, each beside the oracle's."""
+    with session.checking():
+        together = enumerate(zip(cases_of(spec), expected_of(spec), tried))
+        return tuple(Call(n, case, right, got, problem(spec, case, got, right)) for n, (case, right, got) in together)
 
 
 def _is_wrong(name: str, function: Any) -> bool:

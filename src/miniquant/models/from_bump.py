@@ -32,7 +32,7 @@ def minigpt_from_bump(file: BumpFile) -> MiniGPT:
     """
     import torch
 
-    from .minigpt import MiniGPT, MiniGPTConfig
+    from .minigpt import MiniGPTConfig, parameter_shapes, with_weights
     from .to_gguf import gguf_name
 
     config = file.config
@@ -40,7 +40,6 @@ def minigpt_from_bump(file: BumpFile) -> MiniGPT:
         raise MiniquantError(f"{file.label} is no MiniGPT: {config.architecture}, tie_word_embeddings={config.tied}")
     sizes = dict(vocab_size=config.vocab, context=config.context, d_model=config.embed, n_layers=config.layers)
     sizes |= dict(n_heads=config.heads, d_mlp=config.intermediate)
-    model = MiniGPT(MiniGPTConfig(**sizes, layer_norm_epsilon=config.epsilon))
     found = gguf_tensors(file)
-    model.load_state_dict({name: torch.from_numpy(found[gguf_name(name)]) for name in model.state_dict()})
-    return model.eval()
+    whole = MiniGPTConfig(**sizes, layer_norm_epsilon=config.epsilon)
+    return with_weights(whole, {name: torch.from_numpy(found[gguf_name(name)]) for name in parameter_shapes(whole)})

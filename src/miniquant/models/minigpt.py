@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
 import torch
@@ -145,6 +148,39 @@ def _embedding(n: int, width: int) -> nn.Embedding:
     """A table of ``n`` rows; on the device "meta", where only its shape is wanted, it is not filled."""
     weight = torch.empty(n, width)
     return nn.Embedding(n, width, _weight=weight if weight.is_meta else None)
+
+
+def parameter_shapes(config: MiniGPTConfig) -> dict[str, tuple[int, ...]]:
+    """The shape of every parameter of a MiniGPT, in the order of its state dict; nothing is built.
+
+    >>> parameter_shapes(MiniGPTConfig())["layers.0.mlp.fc1.weight"]
+    (1024, 256)
+    """
+    d, inside = config.d_model, config.d_mlp
+    parts = {"ln1": (d,), "attn.qkv": (3 * d, d), "attn.proj": (d, d)}
+    parts |= {"ln2": (d,), "mlp.fc1": (inside, d), "mlp.fc2": (d, inside)}
+    layers = {f"layers.{i}.{part}": shape for i in range(config.n_layers) for part, shape in parts.items()}
+    found: dict[str, tuple[int, ...]] = {
+        "tok_emb.weight": (config.vocab_size, d),
+        "pos_emb.weight": (config.context, d),
+    }
+    for part, shape in {**layers, "ln_f": (d,)}.items():
+        found |= {f"{part}.weight": shape, f"{part}.bias": shape[:1]}
+    return found
+
+
+def with_weights(config: MiniGPTConfig, weights: Mapping[str, Tensor]) -> MiniGPT:
+    """A MiniGPT with the weights of a whole state dict, copied, in evaluation mode; no random number is drawn."""
+    model = copy.deepcopy(_unfilled(config))
+    model.load_state_dict(weights)
+    return model.eval()
+
+
+@functools.lru_cache(maxsize=1)
+def _unfilled(config: MiniGPTConfig) -> MiniGPT:
+    """One to copy: to draw random weights, and then put others in their place, takes four times as long."""
+    with torch.random.fork_rng(devices=[]):
+        return MiniGPT(config)
 
 
 def random_model(seed: int = 0, config: MiniGPTConfig | None = None) -> MiniGPT:

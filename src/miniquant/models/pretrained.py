@@ -15,7 +15,7 @@ from safetensors import safe_open
 from ..core.assets import asset
 from ..core.errors import MiniquantError
 from ..formats.gguf_lite.read import GGUFLite, open_gguf_lite
-from .minigpt import MiniGPT, MiniGPTConfig
+from .minigpt import MiniGPT, MiniGPTConfig, parameter_shapes, with_weights
 
 
 def load_pretrained() -> MiniGPT:
@@ -24,9 +24,8 @@ def load_pretrained() -> MiniGPT:
     Raises ``ModelMissing`` if the trained models are not installed.
     """
     with resources.as_file(asset("minigpt.safetensors")) as path, safe_open(path, framework="pt") as file:
-        model = MiniGPT(MiniGPTConfig(**json.loads(file.metadata()["config"])))
-        model.load_state_dict({name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 not a dict
-    return model.eval()
+        config = MiniGPTConfig(**json.loads(file.metadata()["config"]))
+        return with_weights(config, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118 not a dict
 
 
 def how_it_was_made() -> dict[str, object]:
@@ -83,17 +82,11 @@ def minigpt_of(file: GGUFLite) -> MiniGPT:
     shapes = {name: info.shape for name, info in file.tensors.items()}
     if config.n_layers > len(shapes):  # before anything of that size is built
         raise MiniquantError(f"{file.label}: {len(shapes)} tensors cannot make up {config.n_layers} layers")
-    try:
-        with torch.device("meta"):
-            expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
-    except RuntimeError as error:  # sizes that overflow
-        raise MiniquantError(f"{file.label}: no file holds a model of {config}") from error
+    expected = parameter_shapes(config)
     if shapes != expected:
         wrong = sorted(shapes.items() ^ expected.items())[0][0]
         raise MiniquantError(
             f"{file.label}: tensor {wrong!r} has shape {shapes.get(wrong, 'missing')}, "
             f"a MiniGPT of this config has {expected.get(wrong, 'no such tensor')}"
         )
-    model = MiniGPT(config)
-    model.load_state_dict({name: torch.from_numpy(file.tensor(name)) for name in file.tensors})
-    return model.eval()
+    return with_weights(config, {name: torch.from_numpy(file.tensor(name)) for name in file.tensors})

@@ -156,7 +156,7 @@ def minigpt_from_gguf(file: GGUFFile) -> MiniGPT:
     """
     import torch
 
-    from .minigpt import MiniGPT, MiniGPTConfig
+    from .minigpt import MiniGPTConfig, parameter_shapes, with_weights
 
     architecture = file.metadata.get("general.architecture")
     if not isinstance(architecture, str) or architecture != "gpt2":
@@ -176,20 +176,17 @@ def minigpt_from_gguf(file: GGUFFile) -> MiniGPT:
         )
     try:
         config = MiniGPTConfig(vocab_size=vocabulary[0], **sizes)
-        with torch.device("meta"):
-            expected = {name: tuple(w.shape) for name, w in MiniGPT(config).state_dict().items()}
-    except (ValueError, RuntimeError) as error:  # heads that do not divide; sizes that overflow
+    except ValueError as error:  # heads that do not divide
         raise MiniquantError(f"the metadata describes no MiniGPT: {error}") from None
     found = {name: info.shape for name, info in file.tensors.items()}
+    expected = parameter_shapes(config)
     wanted = {gguf_name(name): shape for name, shape in expected.items()}
     if found != wanted:
         wrong = sorted(found.items() ^ wanted.items())[0][0]
         raise MiniquantError(
             f"tensor {wrong!r} has shape {found.get(wrong, 'missing')}, expected {wanted.get(wrong, 'no such tensor')}"
         )
-    model = MiniGPT(config)
-    model.load_state_dict({name: torch.from_numpy(file.tensor(gguf_name(name))) for name in expected})
-    return model.eval()
+    return with_weights(config, {name: torch.from_numpy(file.tensor(gguf_name(name))) for name in expected})
 
 
 _CONFIG_KEYS = {

@@ -95,15 +95,21 @@ def write_gguf(
     with atomic_write(path) as file:
         file.write(head)
         file.write(bytes(padded(len(head), alignment) - len(head)))
-        for part in _in_order(_parts(infos, sources, weighed, alignment)):
+        for part in _in_order(_parts(infos, sources, weighed, alignment), threads=offset > blocks.PARALLEL_MIN):
             file.write(part)
 
 
 Part = memoryview | bytes
 
 
-def _in_order(jobs: Iterable[Callable[[], Part]]) -> Iterator[Part]:
-    """What the jobs give, in their order, while threads do the next ones: one is read and encoded, another written."""
+def _in_order(jobs: Iterable[Callable[[], Part]], threads: bool) -> Iterator[Part]:
+    """What the jobs give, in their order, while threads do the next ones: one is read and encoded, another written.
+
+    Without ``threads`` each is done when its turn comes, which suits a small file.
+    """
+    if not threads:
+        yield from (job() for job in jobs)
+        return
     waiting: deque[Future[Part]] = deque()
     with ThreadPoolExecutor(blocks.THREADS, "encode") as pool:
         try:

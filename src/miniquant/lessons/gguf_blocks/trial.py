@@ -28,14 +28,20 @@ def bytes_of(types: Mapping[str, str]) -> int:
 
 
 @functools.cache
-def _coded(name: str, kind: str):
-    """A matrix of the model as a type gives it back: (out, in) float32."""
-    from ...formats.gguf import decode, encode
+def _weights():
+    """The weights of the model by llama.cpp's names."""
     from ...models.pretrained import load_pretrained
     from ...models.to_gguf import gguf_name
 
-    w = next(w for key, w in load_pretrained().state_dict().items() if gguf_name(key) == name).numpy()
-    return decode(encode(w, kind), kind)
+    return {gguf_name(key): w.numpy() for key, w in load_pretrained().state_dict().items()}
+
+
+@functools.cache
+def _coded(name: str, kind: str):
+    """A matrix of the model as a type gives it back: (out, in) float32."""
+    from ...formats.gguf import decode, encode
+
+    return decode(encode(_weights()[name], kind), kind)
 
 
 def divergence(types: Mapping[str, str]) -> float:
