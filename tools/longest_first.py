@@ -4,6 +4,8 @@ Two workers that take whole files (``-n 2 --dist loadfile``) end together only i
 one of them has nothing more to do. pytest-xdist itself begins with the files that hold the most tests; one test may
 take as long as hundreds of others.
 
+The student labs come after the solved ones, whose results they share (``tools/remembered.py``).
+
 Files that look at every exercise of the course need what its solution and all its mistakes give on its cases. A process
 computes that once, which takes a minute; so one worker gets these files, one after the other.
 """
@@ -34,17 +36,20 @@ LONGEST = (
     "tests/lessons/test_hostile_files.py",
     "tests/formats/gguf/codecs/test_codecs_that_decode.py",
     "solutions/16-claims.ipynb",
-    "notebooks/16-claims.ipynb",
+    "solutions/26-kv-cache.ipynb",
     "solutions/27-rotation.ipynb",
-    "notebooks/27-rotation.ipynb",
-    "solutions/18-awq.ipynb",
-    "notebooks/18-awq.ipynb",
+    "solutions/24-importance-matrix.ipynb",
     "solutions/19-gptq.ipynb",
-    "notebooks/19-gptq.ipynb",
+    "solutions/18-awq.ipynb",
     "solutions/20-smoothquant.ipynb",
-    "notebooks/20-smoothquant.ipynb",
     "solutions/13-deliverable.ipynb",
+    "notebooks/16-claims.ipynb",
+    "notebooks/19-gptq.ipynb",
     "notebooks/13-deliverable.ipynb",
+    "notebooks/18-awq.ipynb",
+    "notebooks/20-smoothquant.ipynb",
+    "notebooks/26-kv-cache.ipynb",
+    "notebooks/27-rotation.ipynb",
 )
 TOGETHER = LONGEST[:3]
 RANKS = {file: rank for rank, file in enumerate(LONGEST)}
@@ -65,7 +70,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the same rank stay as they were collected."""
-    items.sort(key=lambda item: RANKS.get(item.nodeid.partition("::")[0], len(RANKS)))
+    items.sort(key=lambda item: _rank(item.nodeid.partition("::")[0]))
+
+
+def _rank(file: str) -> tuple[bool, int]:
+    return file.startswith("notebooks/"), RANKS.get(file, len(RANKS))
 
 
 class _Together:

@@ -4,7 +4,7 @@
 IPython, and modules of miniquant that remember nothing (none of ``lab`` and of the lessons). It reads the docstrings of
 the standard library, too, which are the same for everyone. Each notebook's kernel is then a copy of that process:
 ``os.fork`` takes a few milliseconds, where an import of torch takes seconds. No kernel has seen the cells of another
-notebook.
+notebook; what slow functions of the library gave them is shared, as ``tools/remembered.py`` says.
 
 A notebook that asks what is imported (``sys.modules``) gets a kernel of the usual kind. Where there is no ``os.fork``
 (Windows), all of them do.
@@ -17,6 +17,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ LIBRARIES = (
     "ipykernel.kernelapp",
     "safetensors.torch",
     "gguf",
+    "hypothesis.strategies",
+    "numba",
     "miniquant.calibrate",
     "miniquant.evaluate.llamacpp",
     "miniquant.evaluate.quality",
@@ -42,6 +45,7 @@ LIBRARIES = (
     "miniquant.models.to_gguf",
     "miniquant.plots",
     "miniquant.models.corpus:training_documents",  # what stands behind a colon is called
+    "miniquant.models.minillama:load_minillama",  # imports transformers
 )
 
 
@@ -83,17 +87,25 @@ def _asks_what_is_imported() -> bool:
 
 
 PREPARED = Prepared()
+REMEMBERED = "MINIQUANT_REMEMBERED"
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # of this run; the workers of pytest-xdist have none of their own
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: Any) -> None:
     """From now on ``jupyter_client`` asks the prepared process for a kernel."""
     if hasattr(os, "fork"):
         local_provisioner.launch_kernel = PREPARED.launch
+        if not hasattr(config, "workerinput"):
+            _folders.append(tempfile.TemporaryDirectory(prefix="miniquant-"))
+            os.environ[REMEMBERED] = _folders[-1].name
 
 
 def pytest_unconfigure() -> None:
     """All notebooks have run."""
     PREPARED.end()
+    while _folders:
+        os.environ.pop(REMEMBERED, None)
+        _folders.pop().cleanup()
 
 
 class _Kernel:
@@ -134,6 +146,11 @@ def _serve() -> None:
         found = importlib.import_module(module)
         if function:
             getattr(found, function)()
+    if os.environ.get(REMEMBERED):
+        import remembered
+
+        if remembered.is_on():
+            remembered.install()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a kernel writes to its standard output is no answer
     for line in sys.stdin:

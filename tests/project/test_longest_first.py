@@ -25,6 +25,17 @@ def test_the_longest_files_go_first_and_the_others_keep_their_order():
     assert [item.nodeid for item in items] == [*first, "tests/b.py::two", "tests/a.py::one"]
 
 
+def test_the_student_labs_come_after_the_solved_ones():
+    names = [
+        "notebooks/16-claims.ipynb::Cell 0",
+        "notebooks/01-bytes.ipynb::Cell 0",
+        "solutions/01-bytes.ipynb::Cell 0",
+    ]
+    items = [SimpleNamespace(nodeid=name) for name in names]
+    pytest_collection_modifyitems(items)
+    assert [item.nodeid for item in items] == [names[2], names[0], names[1]]
+
+
 def test_files_that_share_what_a_process_computes_once_are_one_unit():
     assert len({scope_of(f"{file}::test_x[a-b::c]") for file in TOGETHER}) == 1
     assert scope_of("tests/a.py::test_x[b::c]") == "tests/a.py"
