@@ -94,3 +94,21 @@ def test_logits_that_are_too_many_are_not_kept(runs, monkeypatch):
     model, reference = random_model(1), random_model(0)
     measured(model, reference), measured(model, reference)
     assert sum(each is reference for each in runs) == 6 and not kept._last
+
+
+def test_a_model_of_transformers_is_kept_too_and_run_again_once_it_was_changed(minillama_model, monkeypatch):
+    forward, counts = type(minillama_model).forward, []
+    monkeypatch.setattr(
+        type(minillama_model), "forward", lambda self, *a, **b: counts.append(self) or forward(self, *a, **b)
+    )
+    kept._last.clear()
+    reference, model = copy.deepcopy(minillama_model), copy.deepcopy(minillama_model)
+    with torch.no_grad():
+        model.lm_head.weight *= 1.1
+    found = [measured(model, reference).kl for _ in range(2)]
+    assert sum(each is reference for each in counts) == 3  # three batches
+    assert (found[0] == found[1]).all()
+    with torch.no_grad():
+        reference.lm_head.weight *= 1.1
+    assert (measured(model, reference).kl < 1e-9).all()
+    assert sum(each is reference for each in counts) == 6

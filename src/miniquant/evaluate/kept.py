@@ -9,24 +9,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..models.language import logits_of
 from ..models.minigpt import MLP, Attention, Block, MiniGPT
 
 LARGEST = 2**27  # bytes of logits that are kept
 PARTS = {MiniGPT, Block, Attention, MLP, nn.ModuleList, nn.Linear, nn.Embedding, nn.LayerNorm}
+OTHERS = "transformers."  # whose parts say in their config what they compute
 Logits = Callable[[Tensor], Tensor]
 _last: dict[bytes, list[Tensor]] = {}  # of one model and its windows: the logits, batch by batch
 
 
 def keeping(reference: Logits | None, windows: np.ndarray, batch: int) -> Logits | None:
-    """``reference``, to be called with the windows batch by batch; a MiniGPT that was the last one is not run again.
+    """``reference``, to be called with the windows batch by batch; a model that was the last one is not run again.
 
     windows: (n, length + 1) int64. The same model is one with the same weights, whatever object holds them: a weight
     that was changed gives other logits. A model that is more than its weights, say one with hooks, is always run.
     """
-    if not isinstance(reference, MiniGPT) or not _is_plain(reference):
+    if not isinstance(reference, nn.Module) or not _is_plain(reference):
         return reference
-    size = windows.shape[0] * (windows.shape[1] - 1) * reference.config.vocab_size * 4
-    if size > LARGEST:
+    vocabulary = getattr(getattr(reference, "config", None), "vocab_size", None)
+    if vocabulary is None or windows.shape[0] * (windows.shape[1] - 1) * vocabulary * 4 > LARGEST:
         return reference
     key = _key(reference, windows, batch)
     if key not in _last:
@@ -37,28 +39,29 @@ def keeping(reference: Logits | None, windows: np.ndarray, batch: int) -> Logits
     def logits(tokens: Tensor) -> Tensor:
         place = next(number)
         if place == len(kept):  # also after an evaluation that was interrupted
-            kept.append(reference(tokens))
+            kept.append(logits_of(reference, tokens))
         return kept[place]
 
     return logits
 
 
-def _is_plain(model: MiniGPT) -> bool:
+def _is_plain(model: nn.Module) -> bool:
     """Whether the classes, numbers and weights of its parts say all that a model computes."""
     return all(
-        type(part) in PARTS and not (part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part))
+        (type(part) in PARTS or type(part).__module__.startswith(OTHERS))
+        and not (part._forward_hooks or part._forward_pre_hooks or "forward" in vars(part))
         for part in model.modules()
     ) and all(weight.device.type == "cpu" for weight in model.state_dict().values())
 
 
-def _key(model: MiniGPT, windows: np.ndarray, batch: int) -> bytes:
+def _key(model: nn.Module, windows: np.ndarray, batch: int) -> bytes:
     """A hash of everything that the logits depend on."""
     digest = hashlib.blake2b(f"{model.config} {windows.shape} {batch}".encode())
     digest.update(np.ascontiguousarray(windows).tobytes())
     for part in model.modules():
         numbers = {name: value for name, value in vars(part).items() if isinstance(value, int | float | tuple)}
         digest.update(f"{type(part).__name__} {numbers}".encode())
-    for name, weight in model.state_dict().items():
+    for name, weight in (*model.named_parameters(), *model.named_buffers()):  # buffers that no file has, too
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.contiguous().view(torch.uint8).numpy().tobytes())
+        digest.update(weight.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return digest.digest()
