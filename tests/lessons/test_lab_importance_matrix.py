@@ -44,7 +44,7 @@ def importance(trained):
 @pytest.fixture(scope="module")
 def lost(trained, importance):
     """The KL of each held-out window, by type and by what the columns count."""
-    windows = held_out_windows(limit=16)
+    windows = held_out_windows(limit=8)
     planted = plant_outliers(trained)
     matrices = {
         "none": None,
