@@ -14,6 +14,7 @@ import pytest
 import safetensors.numpy
 import torch
 from hf_models import by_hand, checkpoint, official_names, save_llama
+from thorough import in_turns
 
 from miniquant.core.errors import SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -109,11 +110,11 @@ WAYS = {  # what is written, by whom it is read, and the rules that it can hold
     "exporter's safetensors": (exported(ExportFormat.SAFETENSORS), by_safetensors, (*BLOCKS, *LITE, "int3_g64")),
     "exporter's apr": (exported(ExportFormat.APR), by_json, (*BLOCKS, *LITE, "int3_g64")),
 }
-CASES = [pytest.param(way, rule, id=f"{way}, {rule}") for way, (*_, rules) in WAYS.items() for rule in rules]
+CASES = [(way, rule) for way, (*_, rules) in WAYS.items() for rule in rules]
+TYPED = [pytest.param(*case, DTYPES[dtype], id=", ".join([*case, dtype])) for case, dtype in in_turns(CASES, DTYPES)]
 
 
-@every_dtype
-@pytest.mark.parametrize(("way", "rule"), CASES)
+@pytest.mark.parametrize(("way", "rule", "dtype"), TYPED)
 def test_every_format_holds_the_weights_that_the_frozen_model_computes_with(way, rule, dtype, ggml, tmp_path):
     model = freeze(quantized(dtype, rule))
     write, read, _ = WAYS[way]

@@ -30,6 +30,7 @@ from hf_models import (
     save_qwen2,
 )
 from safetensors.torch import load_file, save_file
+from thorough import in_turns
 
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf
@@ -120,8 +121,7 @@ def test_llamacpp_computes_what_transformers_computes(case, saved, tmp_path):
         assert llama.greedy(IDS[:5], 24) == greedy(model, IDS[:5], 24)
 
 
-@pytest.mark.parametrize("case", MODELS)
-@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+@pytest.mark.parametrize(("kind", "case"), in_turns(["F32", "F16", "BF16"], MODELS))
 def test_the_official_reader_finds_every_weight_where_the_official_names_say(case, kind, saved, tmp_path):
     save, options = MODELS[case]
     folder, model = saved(save, **options)
@@ -160,8 +160,7 @@ WIDE = {  # rows of 256: a K-quant's block
 }
 
 
-@pytest.mark.parametrize("save", WIDE)
-@pytest.mark.parametrize("kind", QUANTIZED)
+@pytest.mark.parametrize(("kind", "save"), in_turns(QUANTIZED, WIDE))
 def test_quantized_matrices_compute_what_their_dequantized_weights_do(kind, save, saved, tmp_path):
     folder, model = saved(save, **WIDE[save])
     converted = convert_folder(folder, tmp_path / "m.gguf", kind)

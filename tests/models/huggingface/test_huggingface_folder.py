@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from systems import linux, posix
-from thorough import tried
+from thorough import in_turns, tried
 
 from miniquant.core.arrays import bfloat16_to_float32
 from miniquant.core.errors import FormatError, MiniquantError, PickleSecurityRisk, QuantizationError, SchemeError
@@ -461,8 +461,7 @@ LARGE = {
 
 
 @linux
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("save", LARGE)
+@pytest.mark.parametrize(("save", "dtype"), in_turns(LARGE, [torch.float32, torch.bfloat16]))
 def test_it_takes_no_torch_and_at_most_three_times_the_largest_tensor(save, dtype, tmp_path):
     """Of real memory, what is mapped of the checkpoint included."""
     pre = {"pre": "sentencepiece"} if save is save_llama else {}
