@@ -1,5 +1,6 @@
 """The command line. GGUF-lite, GGUF and bump alike: inspect, list, hexdump, export, verify, perplexity; convert for
-Hugging Face folders, quantize for those and any GGUF file, imatrix; progress, board, assemble and grade.
+Hugging Face folders, quantize for those and any GGUF file, imatrix; progress, board and assemble for students; grade,
+key and questions for instructors.
 
 Exit codes: 0 done, 1 a file is wrong or a limit was broken, 2 the call itself was wrong. An error is one line on
 stderr. Every command imports what it needs when it runs, so that ``inspect`` answers at once.
@@ -310,6 +311,8 @@ for command in (
     course.board,
     course.assemble,
     grading.grade,
+    grading.key,
+    grading.questions,
     course.lab,
 ):
     main.add_command(command)

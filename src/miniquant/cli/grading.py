@@ -1,4 +1,4 @@
-"""The command ``grade``, for instructors."""
+"""The commands for instructors: ``grade``, ``key`` and ``questions``."""
 
 from __future__ import annotations
 
@@ -87,6 +87,59 @@ def grade(
     names = outputs.counted(results, [lab.strip() for lab in labs.split(",") if lab.strip()])
     written = [table, details, *(outputs.write_form(form, results, base, names, gradebook) for form in forms)]
     click.echo(visible(f"wrote {', '.join(map(str, written))}; the seed of the cases is {results[0].seed}"))
+
+
+def _labs(text: str) -> list[str]:
+    """The numbers of labs in ``08,09``. Raises ``MiniquantError`` for one that the course does not have."""
+    from ..lab import exercises
+
+    found = [lab.strip().zfill(2) for lab in text.split(",") if lab.strip()]
+    known = {exercises().lab_of(name) for name in exercises()}
+    if unknown := [lab for lab in found if lab not in known]:
+        raise MiniquantError(f"no lab has the number {visible(unknown[0])}; name labs as 08,09")
+    return found
+
+
+@click.command()
+@click.argument("labs", default="")
+@click.option("--mistakes", type=click.IntRange(0), default=0, help="So many for each exercise; all if left out.")
+@click.option(
+    "--root", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".", help="The checkout."
+)
+def key(labs: str, mistakes: int, root: Path) -> None:
+    """Print the answer key of LABS (08,09), or of all: where each solution is, why it matters, the known mistakes."""
+    from ..lab import exercises
+    from ..lab.authoring.answer_key import key_of_lab
+    from ..lab.authoring.course import all_labs, read_course
+
+    chosen = _labs(labs)
+    for lab in all_labs(read_course(root)):
+        if not chosen or lab.number in chosen:
+            lines = key_of_lab(lab, exercises().of_lab(lab.subject), ".", mistakes)
+            click.echo("\n".join([f"# Lab {lab.number}: {lab.title}", "", *lines]))
+
+
+@click.command()
+@click.argument("labs", default="")
+@click.option("--each", type=click.IntRange(0), default=0, help="So many for each exercise; all if left out.")
+@click.option("--form", type=click.Choice(["markdown", "qti"]), default="markdown", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="The file; else questions.md or .zip.")
+def questions(labs: str, each: int, form: str, out: Path | None) -> None:
+    """Write a bank of questions on LABS (08,09), or on all: a wrong function, and four causes of which one is true.
+
+    The form qti is a package of QTI 2.1. The same labs always give the same file.
+    """
+    from ..core.files import atomic_write
+    from ..lab.authoring.qti import package
+    from ..lab.authoring.questions import as_markdown, bank
+
+    found = bank(_labs(labs), each)
+    if not found:
+        raise MiniquantError("these labs give no question")
+    path = out or Path("questions.zip" if form == "qti" else "questions.md")
+    with atomic_write(path) as file:
+        file.write(package(found) if form == "qti" else as_markdown(found).encode())
+    click.echo(visible(f"wrote {path}: {len(found)} questions on {len({q.exercise for q in found})} exercises"))
 
 
 def _graded(folder: Path, base: Path, options: dict[str, Any]) -> list[Any]:
