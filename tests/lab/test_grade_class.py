@@ -294,6 +294,8 @@ def test_classroom_50s_result_has_its_fields_and_takes_the_runners_words(names):
             assert isinstance(test["passed"], bool)
             assert 0 <= test["score"] <= test["max-score"]
     assert outputs.classroom50(ANN, names, words)["review"] == "https://example.org/c"
+    group = outputs.classroom50(ANN, names, {**words, "OWNER": "team", "ASSIGNMENT_TYPE": "group"})
+    assert (group["owner"], group["assignment_type"]) == ("team", "group")
 
 
 def test_canvas_gets_a_table_with_its_columns_the_points_possible_and_no_formulas(names):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 
 import pytest
 from click.testing import CliRunner
+from docutils.nodes import make_id
 from places import ROOT
 
 from miniquant.cli import main
@@ -88,6 +91,15 @@ def test_the_key_names_every_exercise_its_solution_and_mistakes_as_a_check_print
         first = spec.mistakes[0]
         assert f"* {first.name}: {first.cause} *Cure:* {first.cure}" in text
         assert f"* and {len(spec.mistakes) - 3} more" in text
+
+
+def test_the_key_leads_to_the_heading_of_each_exercise_in_its_solved_lab():
+    for lab in LABS:
+        cells = json.loads((ROOT / "solutions" / lab.file).read_text("utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        headings = {make_id(title) for title in re.findall(r"^#{2,3} (.*)$", text, re.M)}
+        lines = key_of_lab(lab, exercises().of_lab(lab.subject), "..")
+        assert set(re.findall(r"ipynb#([\w-]+)\)", "\n".join(lines))) <= headings, lab.number
 
 
 def test_the_command_prints_the_key_of_a_lab_with_all_mistakes():
