@@ -17,6 +17,7 @@ import pytest
 import torch
 from ggml_arithmetic import Ggml
 from held_out import dequantized, kl, nll, ours, windows
+from thorough import tried
 
 from miniquant.evaluate import llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
@@ -181,7 +182,7 @@ def test_over_all_layers_llama_cpp_is_as_close_as_a_run_of_ours_with_shorter_sum
     run = both(kind)
     short = Ggml(run.path, trained.state_dict(), trained.config, sums=torch.float32)
     losses, divergences, agreements, theirs_apart, ours_apart = [], [], [], [], []
-    for i, window in enumerate(windows(7)):
+    for i, window in enumerate(windows(tried(4, 7))):
         tokens, targets = window[:-1], window[1:]
         theirs, mine = run.llama.logits(tokens.tolist()), run.ggml.steps(tokens)["result_output"]
         losses.append(nll(theirs, targets) - nll(mine, targets))

@@ -11,6 +11,7 @@ import torch
 from ggml_arithmetic import GgmlLlama, rope_angles
 from hf_models import logits, save_llama3, save_qwen2
 from test_llamacpp_steps import NUDGE, TIGHT, apart
+from thorough import in_turns
 from transformers.models.llama import modeling_llama
 
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -67,8 +68,7 @@ def both(tmp_path_factory):
     return get
 
 
-@pytest.mark.parametrize("kind", FILE_TYPES)
-@pytest.mark.parametrize("model", ["minillama", "llama3", "qwen2"])
+@pytest.mark.parametrize(("model", "kind"), in_turns(["minillama", "llama3", "qwen2"], FILE_TYPES))
 def test_every_step_of_llama_cpp_is_ours_from_the_same_input(model, kind, both):
     run = both(model, kind)
     assert run.theirs.keys() == set(run.names)
