@@ -75,7 +75,7 @@ def mutate(name: str, seed: int, files: int, deadline: float | None = None) -> d
 
 def chunk(name: str, seed: int, start: int, count: int, path: Path) -> Tally:
     """``probe.run`` in a process of its own, which a damaged file may kill."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), guided.in_numpy) as pool:
         try:
             return pool.submit(run, name, seed, start, count, path).result()
         except BrokenProcessPool:

@@ -5,12 +5,20 @@ Source: https://github.com/google/atheris
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+IN_NUMPY = {"MINIQUANT_COMPILED": "0"}  # to load compiled codecs, or to compile them, takes longer than a file may
+
+
+def in_numpy() -> None:
+    """For a process that reads damaged files."""
+    os.environ.update(IN_NUMPY)
 
 
 def guide(name: str, seconds: float) -> dict:
@@ -26,7 +34,8 @@ def guide(name: str, seconds: float) -> dict:
         command = [sys.executable, "-m", "fuzz.guided", name, str(Path(folder) / "file"), str(corpus)]
         command += [f"-max_total_time={max(1, round(seconds))}", f"-artifact_prefix={crashes}/", "-max_len=65536"]
         command += ["-timeout=20", "-rss_limit_mb=1024", "-seed=1", "-print_final_stats=1"]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+        place, environment = Path(__file__).parent.parent, {**os.environ, **IN_NUMPY}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=place, env=environment)
         found = [path.read_bytes().hex() for path in sorted(crashes.iterdir())]
         grown = len(list(corpus.iterdir()))
     log = done.stdout + done.stderr

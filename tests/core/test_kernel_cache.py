@@ -41,6 +41,12 @@ def test_the_folder_s_name_is_made_from_the_sources_and_the_registers(room, tmp_
     assert len(names) == 4
     (room / "notes.txt").write_text("what is no module does not count")
     assert kernel_cache.folder_for(room) in names
+    (tmp_path / "room").rename(tmp_path / "elsewhere")  # numba would compile again there
+    names.add(moved := kernel_cache.folder_for(tmp_path / "elsewhere"))
+    os.utime(tmp_path / "elsewhere" / "a.py", (1, 1))
+    names.add(kernel_cache.folder_for(tmp_path / "elsewhere"))
+    assert len(names) == 6 and moved is not None
+    room = tmp_path / "elsewhere"
     (tmp_path / "registers.py").write_text("")
     monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "kernel_cache.py"))
     assert kernel_cache.folder_for(room) not in names

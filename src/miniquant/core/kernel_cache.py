@@ -41,7 +41,8 @@ def folder_for(sources: Path) -> Path | None:
         return None
     digest = hashlib.sha256()
     for source in (*sorted(sources.glob("*.py")), Path(__file__).with_name("registers.py")):
-        digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone
+        digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone,
+        digest.update(f"{source} {source.stat().st_mtime_ns}".encode())  # and takes it for another elsewhere, or newer
     folder = base / f"kernels-{digest.hexdigest()[:16]}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
