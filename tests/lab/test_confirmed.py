@@ -95,3 +95,28 @@ def test_a_place_whose_code_stands_twice_is_told_by_its_line_and_its_number():
     spec = made(right, [(bytes(i * i * (n + 3) % 256 for i in range(9)),) for n in range(9)])
     said = repr(evaluate(spec, twice_in_a_line))
     assert "at the second `data[:2]` in line " in said
+
+
+def test_what_the_lesson_says_of_the_one_wrong_input_is_said_whole():
+    def traits(items):
+        return {"the list is empty": not items, "the sum is 0": sum(items) == 0, "a 9 is there": 9 in items}
+
+    spec = made(total, [([],), *((items,) for items in LISTS)], traits=traits)
+    said = repr(evaluate(spec, lambda items: sum(items) if items else 1, search=False))
+    assert "the only one where the list is empty, and the only one where the sum is 0" in said
+
+
+def test_numbers_of_few_kinds_stay_of_these_kinds_in_fresh_inputs():
+    signs = made(lambda signs: 3 * signs, [(np.array(v, float),) for v in ([1, -1], [1, 1, -1], [-1, -1], [1, 1])])
+    assert all(np.isin(case[0], (1, -1)).all() for case, _ in fresh_cases(signs))
+
+
+def scaled(values, scale):
+    """The values times the scale. values: (n,) float64, scale: float -> (n,) float64"""
+    return values * scale
+
+
+def test_a_property_that_most_right_inputs_have_too_is_not_said():
+    cases = [(np.array([-n, 2.0, n]), float(n % 5)) for n in range(1, 16)] + [(np.array([1.0, 2.0, 3.0]), 1.0)]
+    said = repr(evaluate(made(scaled, cases), lambda v, s: v * s + (s > 2), search=False))
+    assert "where `values` has negative values" not in said

@@ -20,6 +20,7 @@ from .spec import Case, Exercise
 SEEDS = range(11, 15)  # of other random cases than those of ``more_cases``
 EACH = 24  # inputs that are made in each way, at most
 STEPS = (3, 5)  # one argument of the case so many places further on
+FEW = 4  # different numbers in all cases: then no others are allowed
 MOST = 120  # inputs in all
 
 
@@ -95,9 +96,19 @@ class _Pool:
         self.values = values
         self.whole = sorted({x for value in values for x in _whole(value)})
         arrays = [value for value in values if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size]
-        with np.errstate(all="ignore"):
-            self.low = min((float(np.min(value)) for value in arrays), default=0.0)
-            self.high = max((float(np.max(value)) for value in arrays), default=0.0)
+        flat = np.concatenate([value.reshape(-1).astype(float) for value in arrays]) if arrays else np.zeros(1)
+        flat = flat[np.isfinite(flat)]
+        self.known = np.unique(flat)
+        self.least = float(np.min(np.abs(flat[flat != 0]), initial=np.inf))
+
+    def has(self, new: np.ndarray) -> bool:
+        """Whether an array has numbers like those of the cases: the same few ones, or none beyond their range."""
+        if len(self.known) <= FEW:
+            return bool(np.isin(new, self.known).all())
+        size = np.abs(new[new != 0])
+        low, high = self.known[0], self.known[-1]
+        inside = low <= new.min() and new.max() <= high and bool((size >= self.least).all())
+        return bool(inside and (0 in self.known or new.all()))
 
     def changed(self, value: Any) -> Iterator[Any]:
         """The value with a small change, in different ways."""
@@ -110,13 +121,9 @@ class _Pool:
         elif isinstance(value, dict) and len(value) > 1:
             yield from self._of_dict(value)
         elif isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size and np.isfinite(value).all():
-            if self.low <= -float(value.max()) and -float(value.min()) <= self.high:
-                yield -value
-            yield value / 2
-            if self.low <= 0 <= self.high:
-                flat = value.copy()
-                flat.reshape(-1)[0] = 0
-                yield flat
+            flat = value.copy()
+            flat.reshape(-1)[0] = 0
+            yield from (new for new in (-value, value / 2, flat) if self.has(new))
 
     def _of_integers(self, value: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         for i, old in enumerate(value[:4]):

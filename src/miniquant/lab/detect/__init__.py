@@ -12,7 +12,7 @@ import numpy as np
 
 from ..limit import TooSlow
 from ..verdict import Call, Facts
-from .alone import is_telling
+from .alone import as_well, is_telling
 from .classes import FEWEST, at_least_where, nearly, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
@@ -125,7 +125,9 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         return _ended(seen, text)
     if place and place not in text:
         said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
-        text += f"; {tried}{for_these}, {f'the wrong one is the only one {place}' if lonely else said}"
+        if lonely:
+            said = f"the wrong one is the only one {place}{as_well(facts, every_wrong, place, [*among, *beyond])}"
+        text += f"; {tried}{for_these}, {said}"
     elif not place and whole:
         more = [call for call in [*beyond, *fresh] if not call.problem or call in wrong_beyond or call in fresh]
         text += nearly(facts, wrong, among, tried, more) or _in_a_list(facts, seen, wrong, among, tried, more)

@@ -16,11 +16,10 @@ def is_telling(facts: Facts, call: Call, place: str, among: Sequence[Call]) -> b
     Where two arguments of the call are special, nobody knows which of them it is.
     """
     ones = [f"where `{name}` is 1" for name in facts.names]
-    by_lesson = of_lesson(facts, among)
-    if place in by_lesson:
-        return sum(true == {call.number} for true in by_lesson.values()) == 1  # else it may be the other one
-    if place.endswith(OF_ONE) or place in ones:
+    if place.endswith(OF_ONE) or place in (*ones, *of_lesson(facts, among)):
         return True
+    if place.startswith("where a value of"):
+        return False  # one of the values of a dict is something else in each input
     case = quantities_of(facts.spec, call.case)
     words = next((words for words in case if place.startswith(f"where {words}")), None)
     if place.endswith(" has duplicates") or (words and not isinstance(case[words], bool)):
@@ -29,3 +28,10 @@ def is_telling(facts: Facts, call: Call, place: str, among: Sequence[Call]) -> b
     mine = [name for name, holds in properties_at(facts.spec, call.number).items() if holds and " is '" not in name]
     alone = [name for name in mine if not any(table.get(name) for table in others)]
     return len({name.split("`")[1] for name in alone if "`" in name}) < 2
+
+
+def as_well(facts: Facts, wrong: Sequence[Call], place: str, among: Sequence[Call]) -> str:
+    """``, and the only one where …``: what else the lesson says of these calls alone, if it is one thing or two."""
+    by_lesson, chosen = of_lesson(facts, among), {call.number for call in wrong}
+    others = [name for name, true in by_lesson.items() if true == chosen and name != place]
+    return "".join(f", and the only one {name}" for name in others) if place in by_lesson and len(others) <= 2 else ""

@@ -40,7 +40,7 @@ ENDS = re.compile(
     r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
 )
 SIDES = re.compile(r"\bis too (large|small|far from 0|close to 0)$")  # one way or the other: half of it is chance
-WHOLE = ("only ", "every wrong value is ")  # facts that say little of a part of the wrong results
+WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 RECOMPUTED = "multiplied, not divided"  # a whole matrix of integers, from the weights; not where a scale overflows
 NO_CHANCE = re.compile(r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16|nearly right)")
@@ -60,7 +60,7 @@ def most_telling(
         seen, places = most_common(sets, share=0.0, least=len(sets) // 2 + 1)
         if not seen or seen in everywhere:
             return seen, places
-        if is_fact(seen) and (len(places) >= ALMOST * len(sets) or not seen.text.startswith(WHOLE)):
+        if is_fact(seen) and (len(places) >= ALMOST * len(sets) or not WHOLE.match(seen.text)):
             return seen, places
         if others is None or beyond is None:
             beyond = wrong_beyond(facts)

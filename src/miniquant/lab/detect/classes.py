@@ -20,6 +20,7 @@ FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
 MOSTLY = 0.5  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
 NEARLY = 0.7  # the same for a property that the lesson does not name
+COMMON = 0.2  # if such a share of the right calls has it, too, it says nothing
 RARE = 5  # of so many sets of as many calls, at most one has it by chance
 SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
 SIZES = re.compile(r" has (more than )?(one|two|three|\d) ")  # of most wrong inputs so much is true by chance
@@ -172,7 +173,8 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
     for name, true in properties.items():
         share = MOSTLY if name in by_lesson else NEARLY
         by_chance = math.comb(len(true), len(chosen)) * RARE > math.comb(len(among), len(chosen))
-        if chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance:
+        common = len(true - chosen) > COMMON * (len(among) - len(chosen))
+        if chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance and not common:
             found.append((len(true), name))
     if not found:
         return ""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ..compare import equal, short
 from ..verdict import Call, Facts
-from .chance import DIFFERENT, is_fact
+from .chance import DIFFERENT
 from .formulas import scalar
 from .seen import VAGUE, Seen, most_common, one_of
 
 FEW = 8  # parts of a result
+BY_HOW_MUCH = re.compile(r"\b(too (large|small) by|times)\b")
 LISTED = 3  # wrong parts that are described
 
 OfPair = Callable[..., Iterator[Seen]]
@@ -37,7 +39,9 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         pairs_seen = [set(of_pair(facts, call, e, g, 1, key)) for call, e, g in alike.values()]
         seen, places = most_common(pairs_seen)
         where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong results)"
-        few = len(alike) < DIFFERENT and seen is not None and not is_fact(seen)  # so much is true of one or two
+        few = (
+            len(alike) < DIFFERENT and seen is not None and bool(BY_HOW_MUCH.search(seen.text))
+        )  # of one or two: chance
         if seen is None or seen.rank >= VAGUE or few or len(places) < len(alike):
             unknown += 1
             seen = Seen("", _unlike([(e, g) for _, e, g in wrong]))
