@@ -8,8 +8,8 @@ from ...lab import Exercise, Mistake, edit, omit
 def format_of(head):
     """The format of a file.
 
-    head: bytes, the first bytes of the file, 16 of them or fewer if the
-        file is shorter
+    head: bytes, the first bytes of the file, 16 of them, or fewer (also
+        none) if the file is shorter
     ->   "GGUF", "GGUF-lite", "GGML", "bump", "zip", "safetensors", "pickle"
          or "unknown": the first row of the table that fits
 

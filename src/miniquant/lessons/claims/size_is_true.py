@@ -9,8 +9,9 @@ def size_is_true(said, n_bytes):
     """Whether a stated size is that of a file, to the last digit that it
     states.
 
-    said: str, a number, a blank and "B", "kB", "MB" or "GB", such as "1.25
-        kB" or "1500 B"; a kB is 1000 B, an MB 1000 kB, a GB 1000 MB
+    said: str, a number (digits, perhaps with a point), a blank and "B",
+        "kB", "MB" or "GB", such as "1.25 kB" or "1500 B"; a kB is
+        1000 B, an MB 1000 kB, a GB 1000 MB
     n_bytes: int, the size of the file
     ->   True or False
 

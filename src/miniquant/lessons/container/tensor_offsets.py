@@ -11,8 +11,8 @@ def tensor_offsets(shapes, dtypes):
     """Where each tensor begins, in bytes from the start of the data
     section; back to back, no padding.
 
-    shapes: name -> dims, a tuple of integers, () for a single number;
-        dtypes: name -> code, 0 to 3
+    shapes: name -> dims, a tuple of integers from 0 on, () for a single
+        number; it may be empty; dtypes: name -> code, 0 to 3
     ->   name -> offset, an integer, in the order of shapes; the sizes in
          bytes are those of the table above
     """

@@ -22,8 +22,8 @@ def readme_answers(torch_save, size, parts, costs):
     Line 2: the largest part, the first one of equal ones, and its percent
     of the sum of all parts, with one decimal.
     Line 3: each cost above 0, the largest first, rounded to whole bytes
-    (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas between thousands,
-    joined by "; ".
+    (0.25 to "0 bytes", 1.0 to "1 bytes"), with commas between thousands
+    (in this line alone), joined by "; ".
     All other words are those of the form: "not 8 times" and "beyond 4 bits"
     are in line 3 whatever the ratio.
     """

@@ -23,8 +23,9 @@ def read_key_value(data, position):
          empty list.
 
     Numbers are little-endian. Raises ValueError for a type that is not in
-    that table, and for an array, even an empty one, whose elements are of a
-    type other than 5 and 8.
+    that table (5 is only the type of an array's elements), and for an
+    array, even an empty one, whose elements are of a type other than 5
+    and 8.
     """
     key, position = read_string(data, position)
     (kind,) = struct.unpack_from("<I", data, position)

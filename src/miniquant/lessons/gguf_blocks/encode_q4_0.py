@@ -13,7 +13,7 @@ def encode_q4_0(w):
     """Blocks of Q4_0.
 
     w: (n, 32) float32, finite, a block in each row; no d is too large for
-        float16
+        float16, and no 1 / d for float32, unless d is 0
     ->   n × 18 bytes: d = extreme / -8 as float16, then 16 bytes, byte j
          with level j in its low and level j + 16 in its high nibble; a
          level is w × (1 / d) + 8.5, where this d is not rounded to float16

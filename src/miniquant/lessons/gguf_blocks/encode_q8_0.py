@@ -14,7 +14,7 @@ def encode_q8_0(w):
     """Blocks of Q8_0.
 
     w: (n, 32) float32, finite, a block in each row; no d is too large for
-        float16
+        float16, and no 1 / d for float32, unless d is 0
     ->   n × 34 bytes: d = absmax / 127 as float16, then 32 int8 values: w ×
          (1 / d), where this d is not rounded to float16 and all is float32,
          rounded half away from zero; a block of zeros has d 0 and values 0;

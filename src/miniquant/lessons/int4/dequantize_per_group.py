@@ -12,8 +12,8 @@ def dequantize_per_group(q, scale):
     """The weights that the integers stand for: each integer times the scale
     of its group.
 
-    q: (out, in) int8, not empty; scale: (out, groups) float32, finite, 0 or
-        more
+    q: (out, in) int8, from -128 to 127, not empty; scale: (out, groups)
+        float32, finite, 0 or more
     ->   (out, in) float32
 
     A group is `in` / groups neighbours of a row. The first scale of a row

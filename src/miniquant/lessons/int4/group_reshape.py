@@ -9,7 +9,8 @@ from ..shared.by_hand import slices
 def group_reshape(w, group_size):
     """Rows cut into groups of neighbours.
 
-    w: (out, in), any dtype, not empty; group_size: 1 or more
+    w: (out, in), any dtype, in any order in memory, not empty; group_size:
+        1 or more
     ->   (out, in / group_size, group_size), the same dtype, the weights in
          their order; a view or a copy
 

@@ -13,7 +13,8 @@ def harmless_payload(message):
     """A pickle that prints when it is loaded.
 
     message: str that UTF-8 can encode, of any length
-    ->   bytes; pickle.loads of them calls print(message) once
+    ->   bytes; pickle.loads of them calls print(message) once, with no
+         other argument
 
     The pickle imports print, once or more often, and nothing else: no eval,
     no exec, no class of yours. The module of print is builtins. In

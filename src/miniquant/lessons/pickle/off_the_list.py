@@ -11,7 +11,7 @@ def off_the_list(found, allowed):
     found: [(offset, module, name), ...], allowed: a set of pairs (module,
         name)
     ->   a list of the entries of found whose (module, name) is not in
-         allowed, all of them, in their order
+         allowed, all of them, also those that come twice, in their order
     """
     return [(offset, module, name) for offset, module, name in found if (module, name) not in allowed]
 

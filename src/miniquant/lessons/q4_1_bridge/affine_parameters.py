@@ -13,9 +13,9 @@ def affine_parameters(w):
     ->   scale: (n, 1) float32, rounded to float16; zero_point: (n, 1)
          int16, from 0 to 15
 
-    The range goes from low, the smallest weight but at most 0, to the
-    largest weight but at least 0; the scale is the range / 15, rounded to
-    float16. The zero point is -low / that rounded scale, halves rounded to
+    The range goes from low, the smallest weight (0 if that is above 0), to
+    the largest weight (0 if that is below 0); the scale is the range / 15,
+    rounded to float16. The zero point is -low / that rounded scale, halves rounded to
     even, cut to 0 … 15; 0 where the rounded scale is 0. Every difference
     and quotient is float32.
     """

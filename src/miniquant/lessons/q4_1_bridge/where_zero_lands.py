@@ -13,8 +13,8 @@ def where_zero_lands(scale, zero_point):
     scale: (n,) float32 that float16 holds, zero_point: (n,) int16 from 0 to
         15
     ->   (n,) float32: scale × zero_point + m in float32, where m is -scale
-         × zero_point rounded to float16, halves to even; it is never too
-         large for float16
+         × zero_point rounded to float16, halves to even; this product is
+         never too large for float16
     """
     minimum = (-scale * zero_point).astype(np.float16).astype(np.float32)
     return scale * zero_point + minimum

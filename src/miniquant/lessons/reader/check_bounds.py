@@ -12,7 +12,7 @@ def check_bounds(tensors, data_size):
     """Check the places of all tensors against the data section.
 
     tensors: name -> (offset, size), both in bytes, size at least 1, in any
-        order; data_size: bytes of the data section
+        order, perhaps none; data_size: bytes of the data section
     ->   how many bytes of the data section belong to no tensor, an integer
 
     Raises FormatError for a tensor that ends after the data section, and

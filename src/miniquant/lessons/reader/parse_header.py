@@ -19,8 +19,8 @@ def parse_header(data):
     ->   (n_tensors, metadata_len), a tuple of two integers
 
     Raises FormatError for fewer than 16 bytes, a magic other than
-    0x474C4654, a version other than 1, and metadata that would end after
-    the last byte of data. Every n_tensors is accepted here.
+    0x474C4654, a version other than 1, and metadata that is not all there
+    (it may end where data ends). Every n_tensors is accepted here.
     """
     if len(data) < 16:
         raise FormatError(f"the file has {len(data)} bytes, a header takes 16", field="header", offset=0)

@@ -42,10 +42,9 @@ def read_file(path):
 
     Raises FormatError for every malformed file:
       what your other functions refuse;
-      metadata with a dims_order other than "out,in", or a group_size other
-      than "64"; a file may lack these lines;
-      a name of no letters at all (" " is a name), and two tensors of one
-      name;
+      metadata with a dims_order whose text is not "out,in", or a group_size
+      whose text is not "64"; a file may lack these lines;
+      an empty name (" " is a name), and two tensors of one name;
       dims that a dtype cannot have: Q8 has two dims; Q4 has two, and the
       second is a multiple of 64.
     """

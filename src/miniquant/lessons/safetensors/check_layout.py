@@ -16,8 +16,9 @@ def check_layout(entries, n_bytes):
         end]}}, in any order; each dtype is in ITEM, dims and offsets are
         integers, no dim is below 0
     n_bytes: the size of the data, up to 2**40
-    ->   a list of the names in the order of begin; where several tensors
-         begin at the same byte, those of 0 bytes come first, in any order
+    ->   a list of the names in the order of begin, [] if there are none;
+         where several tensors begin at the same byte, those of 0 bytes come
+         first, in any order
 
     Raises ValueError for a hole, an overlap, bytes after the last tensor,
     an offset below 0 or above n_bytes, a tensor of 0 bytes in the middle

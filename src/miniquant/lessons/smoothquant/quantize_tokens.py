@@ -10,8 +10,8 @@ def quantize_tokens(x):
     """Activations as 8-bit integers, with a scale for each token.
 
     x: (tokens, in) float32   ->   (q, scale)
-    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, even
-        if the scale is as small as 1e-37
+    scale: (tokens, 1) float32, the largest abs(x) of the token / 127, a
+        float32 division, even if the scale is as small as 1e-37
     q: (tokens, in) int8: x / scale as a float32 division, rounded to the
         nearest integer, ties to the even one
 

@@ -9,7 +9,7 @@ from .toys import NAN
 def beyond_limit(errors, limit):
     """The names whose error is not within the limit.
 
-    errors: dict, name -> float; limit: float, 0 too
+    errors: dict, name -> float; limit: float, 0 and inf too
     ->   list of names, in the order of `errors`; [] if there is none
 
     An error that equals the limit is within it. NaN is within no limit.

@@ -13,8 +13,8 @@ def max_abs_error(expected, found):
     expected, found: two NumPy arrays or two torch tensors of one shape,
         also () and empty ones, without gradients; integers or floats of a
         type that NumPy has, so no bfloat16
-    ->   a float, computed in float64: 0.0 if they are empty, NaN if any of
-         the differences is NaN, as inf - inf is
+    ->   a float: both sides are made float64 first; 0.0 if they are empty,
+         NaN if any of the differences is NaN, as inf - inf is
     """
     a, b = np.asarray(expected, np.float64), np.asarray(found, np.float64)
     return float(np.abs(a - b).max(initial=0))

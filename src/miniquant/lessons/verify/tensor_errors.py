@@ -14,7 +14,7 @@ def tensor_errors(expected, found):
     """The largest absolute error of every tensor.
 
     expected, found: dicts, name -> array or tensor, as in max_abs_error,
-        and of the same kind on both sides
+        and of the same kind (array or tensor) on both sides
     ->   dict, name -> float, in the order of `expected`
 
     Raises ValueError if the two dicts have different names, or a name has
