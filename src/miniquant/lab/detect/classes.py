@@ -159,9 +159,9 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
 
     Those ``beyond`` the cases are counted, too.
     """
-    among = [*among, *beyond]
     also_wrong = [call for call in beyond if call.problem]
-    chosen = {call.number for call in [*wrong, *also_wrong]}
+    cases, wrong_cases = {call.number for call in among}, {call.number for call in wrong}
+    among, chosen = [*among, *beyond], wrong_cases | {call.number for call in also_wrong}
     by_lesson = of_lesson(facts, among)
     properties = dict(by_lesson)
     if len(also_wrong) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
@@ -178,10 +178,11 @@ def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: st
             found.append((len(true), name))
     if not found:
         return ""
-    n, name = min(found)
-    more = n - len(chosen)
-    others = f"{more} more such input{'s are' if more > 1 else ' is'} right"
-    return f"; {tried}, all {len(chosen)} wrong ones are some {name} ({others})"
+    _, name = min(found)
+    n, more = len(wrong_cases), len((properties[name] & cases) - wrong_cases)
+    which = f"all {n} wrong ones are some" if n > 1 else "the wrong one is one"
+    others = f"{more} more such input{'s are' if more > 1 else ' is'}" if more else "further such inputs are"
+    return f"; {tried}, {which} {name} ({others} right)"
 
 
 def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> list[str]:
