@@ -16,8 +16,8 @@ def encode_q8_1(x):
     ->   (blocks, 36) uint8: d, s and 32 signed bytes q. The scale is the
          largest size / 127, in float32; q is the nearest integer to
          number / scale, 0 for a block of zeros; s is scale × the sum of
-         the q, in float32; d is the scale. Scale and s become float16 when they are
-         stored, not before
+         the q, in float32; d is the scale. Scale and s become float16 when
+         they are stored, not before
     """
     scale = np.abs(x).max(axis=1, keepdims=True) / np.float32(127)  # (blocks, 1)
     q = np.rint(x / np.where(scale > 0, scale, 1)).astype(np.int8)
