@@ -120,3 +120,20 @@ def test_a_property_that_most_right_inputs_have_too_is_not_said():
     cases = [(np.array([-n, 2.0, n]), float(n % 5)) for n in range(1, 16)] + [(np.array([1.0, 2.0, 3.0]), 1.0)]
     said = repr(evaluate(made(scaled, cases), lambda v, s: v * s + (s > 2), search=False))
     assert "where `values` has negative values" not in said
+
+
+def test_two_properties_that_fit_alike_are_not_said_where_no_further_input_can_tell():
+    def traits(items):
+        return {"there are many": len(items) > 2, "a 1 comes early": 1 in items[:2]}
+
+    cases = [(items,) for items in LISTS]
+    spec = made(total, cases, traits=traits, observe=lambda function, case: function(*case))
+    assert spec.keeps_to_memory is False
+    said = repr(evaluate(spec, lambda items: sum(items) + 40 * (1 in items), search=False))
+    assert "there are many" not in said and "a 1 comes early" not in said
+
+
+def test_whole_numbers_are_not_told_by_their_binary_digits():
+    values = [(np.array([100.3 * n, 2.0, -n]),) for n in range(1, 8)]
+    said = repr(evaluate(made(row, values), lambda v: np.rint(2 * v).astype(np.int8).astype(float), search=False))
+    assert "binary digits" not in said

@@ -34,6 +34,8 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     floats = any(g.dtype.kind == "f" for g in mine)
     with np.errstate(all="ignore"):
         for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
+            if text.endswith("binary digits") and all((g == np.rint(g)).all() for g in mine):
+                continue  # of small whole numbers, it is not said better than by their size
             if endless and not text.startswith("no value is"):
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
