@@ -78,6 +78,7 @@ def joined(low, high):
         ("masks bits where the right one shifts them down", False),
         ("takes -1 where the right one takes 0", True),
         ("takes 15 where the right one takes 16", False),
+        ("takes uint32 in place of int32", True),
     ],
 )
 def test_a_solution_that_does_what_the_code_does_not_is_not_named(phrase, otherwise):

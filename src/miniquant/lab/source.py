@@ -36,6 +36,8 @@ NEEDED = {  # what a phrase says, and what code must contain one of, to do it
     "sorts ": ("sort",),
     "turns values into": ("int", "float", "str", "astype", "torch", "np."),
 }
+DTYPES = re.compile(r"takes (u?int\d+|float\d+) in place of")
+BY_LETTERS = ("struct", '"<', '">', "'<", "'>", "_bytes")  # code that names its types in another way
 NUMBERS = re.compile(r"takes (-?\d+(?:\.\d+)?(?:e-?\d+)?) where the right one takes")
 
 
@@ -51,6 +53,9 @@ def does_otherwise(phrase: str, function: Function) -> bool:
         return False
     body = source.split('"""')[-1] if source.count('"""') == 2 else source
     if any(words in phrase and not any(part in body for part in parts) for words, parts in NEEDED.items()):
+        return True
+    dtype = DTYPES.search(phrase)
+    if dtype and dtype[1] not in body and not any(part in body for part in BY_LETTERS):
         return True
     wanted = NUMBERS.search(phrase)
     numbers = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, int | float)}
