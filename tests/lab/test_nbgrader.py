@@ -12,6 +12,9 @@ import nbformat
 import pytest
 from places import ROOT
 
+from miniquant.lab.grading import grade as grading
+from miniquant.lab.grading.inside import walls
+
 LAB = "00-five-minutes"
 
 
@@ -65,3 +68,10 @@ def test_a_strict_check_gives_points_to_a_solved_exercise_only(course):
         assert scores["bob"].score == 0
         assert scores["ann"].score == 1
         assert scores["ann"].max_score == 3
+
+
+@pytest.mark.skipif(bool(walls.missing()), reason=f"no walls: {walls.missing()}")
+def test_the_grader_reads_the_folder_that_nbgrader_collects_and_finds_the_same(course):
+    results = {result.student: result for result in grading.grade(course / "submitted", seed=1)}
+    passed = {name: [e for e in result.answers if result.status(e) == "passed"] for name, result in results.items()}
+    assert passed == {"ann": ["byte_order"], "bob": []}
