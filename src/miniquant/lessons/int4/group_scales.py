@@ -42,7 +42,7 @@ def cases(random):
         ([[7 * (1 + k / 2048) for k in range(1, 9)], [7 * (1.3 + k / 2048) for k in range(8)]], 1),
         (ties, 1),  # the scales are halfway between two float16; w * (1 / 7) misses some
         ([[420000, 1, 7 * 65504, -7 * 1000.5]], 2),  # large scales
-        (random.normal(0, 0.02, (3, 12)), 4),
+        (random.normal(0, 0.02, (3, 12)) * np.repeat([1, 30, 1], 4), 4),  # a large group among small ones
     ]
     return [(np.array(w, np.float32), group_size) for w, group_size in made]
 

@@ -10,7 +10,8 @@ def dequantize_per_channel(q, scale):
     """The weights that the integers stand for: each integer times the scale
     of its row.
 
-    q: (out, in) int8, from -128 to 127; scale: (out,) float32, finite
+    q: (out, in) int8, from -128 to 127; scale: (out,) float32, finite,
+        not below 0
     ->   (out, in) float32
     """
     return q.astype(np.float32) * scale[:, None]

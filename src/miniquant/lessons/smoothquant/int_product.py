@@ -52,7 +52,7 @@ def cases(random):
         drawn(3, 5, 16),
         drawn(4, 4, 60),
         drawn(2, 3, 9, top=7),
-        made([[-128, 1], [5, -128]], [0.003, 0.001], [[-128, 2], [7, -128]], [0.01, 0.0007]),
+        made([[-128, -128], [5, -128]], [0.003, 0.001], [[-128, -128], [7, -128]], [0.01, 0.0007]),
         made([long], [1], [abs(long)], [1]),  # the sums grow beyond 2**24, and come back to a small odd number
     ]
 
