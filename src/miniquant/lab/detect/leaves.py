@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -117,7 +117,8 @@ def _arrays(pairs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[str, float]]:
 
 
 def _is_number(x: Any) -> bool:
-    return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+    """Whether it is a finite number, and no integer beyond all floats."""
+    return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) <= sys.float_info.max
 
 
 def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tuple[str, float]]:
