@@ -303,3 +303,17 @@ def test_the_package_is_not_littered_with_compiled_code():
     import miniquant
 
     assert not list(__import__("pathlib").Path(miniquant.__file__).parent.rglob("*.nb[ic]"))
+
+
+@every_kernel
+def test_what_is_multiplied_to_compile_is_of_whole_rows_and_has_the_room_that_it_needs(kind, monkeypatch):
+    """A column more would read beyond the matrix."""
+    seen, right = [], kernels.Given
+
+    def given(x, room):
+        seen.append((x.shape, room.dtype, room.size))
+        return right(x, room)
+
+    monkeypatch.setattr(kernels, "Given", given)
+    kernels.warm([kind])
+    assert seen == [((2, 256), np.float32, kernels.packed_floats(2, 256))]
