@@ -138,3 +138,18 @@ def test_whole_numbers_are_not_told_by_their_binary_digits():
     values = [(np.array([100.3 * n, 2.0, -n]),) for n in range(1, 8)]
     said = repr(evaluate(made(row, values), lambda v: np.rint(2 * v).astype(np.int8).astype(float), search=False))
     assert "binary digits" not in said
+
+
+def test_bytes_that_are_reversed_in_most_fields_and_not_in_all_are_not_called_so():
+    def right(number):
+        return number.to_bytes(4, "little")
+
+    def fields(number):
+        return [("number", 0, 4)]
+
+    spec = made(right, [(n,) for n in (1, 2, 3, 5, 7, 8, 9, 258, 772)], fields=fields)
+    padded = repr(
+        evaluate(spec, lambda number: number.to_bytes(4, "little").rstrip(b"\0").rjust(4, b"\0"), search=False)
+    )
+    assert "reversed order" not in padded
+    assert "reversed order" in repr(evaluate(spec, lambda number: number.to_bytes(4, "big"), search=False))

@@ -40,6 +40,7 @@ ENDS = re.compile(
     r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
 )
 SIDES = re.compile(r"\bis too (large|small|far from 0|close to 0)$")  # one way or the other: half of it is chance
+EXACT = ("off by one", "bytes in reversed order")  # one result that does not show it proves another cause
 WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 RECOMPUTED = "multiplied, not divided"  # a whole matrix of integers, from the weights; not where a scale overflows
@@ -74,7 +75,7 @@ def most_telling(
             and not _by_chance(seen, *most, constant=constant_where_wrong(calls), many=_are_many(showing))
         ):
             n, of = len(there), len(beyond)
-            vague = seen.rank >= VAGUE or SIDES.search(seen.text)
+            vague = seen.rank >= VAGUE or SIDES.search(seen.text) or seen.title.endswith(EXACT)
             if vague and (n < of or len(places) < len(sets)):
                 sets = [found - {seen} for found in sets]
                 continue  # it says little, and not of all

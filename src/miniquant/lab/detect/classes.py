@@ -23,7 +23,8 @@ NEARLY = 0.7  # the same for a property that the lesson does not name
 COMMON = 0.2  # if such a share of the right calls has it, too, it says nothing
 RARE = 5  # of so many sets of as many calls, at most one has it by chance
 SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
-SIZES = re.compile(r" has (more than )?(one|two|three|\d) ")  # of most wrong inputs so much is true by chance
+# of most wrong inputs so much is true by chance
+SIZES = re.compile(r" has ((more than )?(one|two|three|\d) |(no )?(negative|positive) values)")
 OF_ONE = (
     " is 0",
     " is empty",
