@@ -39,8 +39,8 @@ ENDS = re.compile(
     r"(in [^,]*, )?(only (the )?(first|last) (value|key|row|column)"
     r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
 )
-SIDES = re.compile(r"\bis too (large|small|far from 0|close to 0)$")  # one way or the other: half of it is chance
-EXACT = ("off by one", "bytes in reversed order")  # one result that does not show it proves another cause
+SIDES = re.compile(r"\b(is too (large|small|far from 0|close to 0)|in reversed order)$")  # of a part: often chance
+EXACT = ("off by one",)  # one result that does not show it proves another cause
 WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 RECOMPUTED = "multiplied, not divided"  # a whole matrix of integers, from the weights; not where a scale overflows
