@@ -20,6 +20,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.setenv(FOLDER, str(tmp_path))
     monkeypatch.delenv("MINIQUANT_THOROUGH", raising=False)
     monkeypatch.setattr(remembered, "WORTH", 0)
+    monkeypatch.setattr(remembered, "LEAST", 0)
     return tmp_path
 
 
@@ -98,7 +99,7 @@ def test_a_patched_forward_is_always_run(run, counted, monkeypatch):
 @pytest.mark.parametrize("value", [lambda x: x, Own, object(), [1, print], {"a": {lambda: 1}}], ids=repr)
 def test_what_no_bytes_describe_is_never_remembered(value):
     with pytest.raises(Unknown):
-        add(remembered.hashlib.blake2b(), value)
+        add(remembered.hashlib.sha256(), value)
 
 
 def test_a_file_is_known_by_its_bytes(run, tmp_path):
@@ -127,3 +128,11 @@ def test_the_functions_exist_and_take_no_function_of_a_student():
         module, _, attribute = name.partition(":")
         assert module.startswith("miniquant.") and ".lessons" not in module
         assert callable(getattr(remembered.importlib.import_module(module), attribute))
+
+
+def test_small_arrays_are_computed(run, counted, monkeypatch):
+    monkeypatch.setattr(remembered, "LEAST", 100)
+    calls, summed = counted
+    for values in (np.ones(2), np.ones(2), np.ones(100), np.ones(100)):
+        assert summed(values) == values.size
+    assert len(calls) == 3
