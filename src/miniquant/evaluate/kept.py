@@ -63,5 +63,5 @@ def _key(model: nn.Module, windows: np.ndarray, batch: int) -> bytes:
         digest.update(f"{type(part).__name__} {numbers}".encode())
     for name, weight in (*model.named_parameters(), *model.named_buffers()):  # buffers that no file has, too
         digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}".encode())
-        digest.update(weight.detach().contiguous().reshape(-1).view(torch.uint8).numpy())
+        digest.update(weight.detach().contiguous().reshape(-1).view(torch.uint8).numpy().data)
     return digest.digest()
