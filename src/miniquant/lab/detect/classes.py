@@ -75,10 +75,9 @@ def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -
     named = tuple(f"where {words}" for words in quantities_of(facts.spec, among[0].case))
     has = partial(_has, facts.spec)
     alike = [name for name, true in by_lesson.items() if true == chosen]
-    unsure = len(alike) > 1 and len(chosen) > 1 and not facts.fresh  # no input tells which of them it is
+    if len(alike) > 1 and len(chosen) > 1 and not facts.fresh:
+        return  # no input tells which of them it is
     for name in names:
-        if unsure and name in alike:
-            continue
         true = {number for number, table in tables.items() if table.get(name)}
         simple = name in by_lesson or name.endswith(OF_ONE) or name.startswith(named)
         enough = len(chosen) >= (FEWEST if name.endswith(ITEMS) else 2) and not chance
