@@ -79,8 +79,7 @@ def most_telling(
             if vague and (n < of or len(places) < len(sets)):
                 sets = [found - {seen} for found in sets]
                 continue  # it says little, and not of all
-            more = f"Of {of} further wrong results, {n or 'none'} show{'s' * (n == 1)} it." if n < of else ""
-            return replace(seen, after=more, only=n < of or len(places) < len(sets)), places
+            return replace(seen, only=n < of or len(places) < len(sets)), places
         sets = [found - {seen} for found in sets]
 
 

@@ -45,8 +45,10 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         ((got, expected, word), n), *_ = kinds.most_common()
         same = [_same_values(call) for call in calls]
         right = "the values are right, and" if all(same) else "the results are not the right ones;"
-        text = f"{right} on {n} of {len(calls)} the {word} differs"
+        alike = sum(count for (_, _, other), count in kinds.items() if other == word)
+        text = f"{right} on {alike} of {len(calls)} the {word} differs"
         more = f": {got} in place of {expected}" if len(got) + len(expected) < LONGEST else ""
+        more += f" on {n} of them" if more and n < alike else ""
         return Seen("wrong results", text + more, rank=99)
     pairs = [_pair(call, facts.spec.tolerance) for call in calls]
     known = [pair for pair in pairs if pair is not None]

@@ -122,7 +122,7 @@ def _of_all() -> Steps:
     table["in_blocks"] = _in_blocks, "takes first the values of {} in even places, then those in odd places", 0.6
     table["ones"] = np.ones_like, "takes 1 in place of every value of {}", 0.5
     table["zeros"] = np.zeros_like, "takes 0 in place of every value of {}", 0.5
-    table["transposed"] = _along(lambda x: x.T if x.ndim == 2 else x), "is given {} transposed", 0.3
+    table["transposed"] = _along(lambda x: x.T if x.ndim == 2 else x), "uses {} transposed, in one place at least", 0.3
     table["by_columns"] = _by_columns, "reads {} by columns in place of rows", 0.5
     table["minus"] = _along(np.negative), "changes the sign of {}", 0.4
     table["cut"] = _along(np.trunc), "cuts off the decimals of {}", 0.5

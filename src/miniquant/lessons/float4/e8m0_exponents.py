@@ -74,7 +74,7 @@ EXERCISE = Exercise(
             cause="The scale is the power of two at or below the largest size. Then it is used from 1 to below 2 times only, and most values of E2M1 are not used.",
             cure="Subtract 2: the largest value, 6, is between 2**2 and 2**3.", see="every byte too large by 2"),
         Mistake("a bias of 128", edit("127", "128"),
-            cause="128 was added, and the bias is 127.",
+            cause="Every exponent is one too large, as with a bias of 128; the bias is 127.",
             cure="Add 127.", see="every byte too large by 1"),
         Mistake("rounded up", edit("np.floor(", "np.ceil("),
             cause="The logarithm was rounded up, so that the largest size is from 2 to 4 times the scale.",
