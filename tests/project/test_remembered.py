@@ -96,7 +96,11 @@ def test_a_patched_forward_is_always_run(run, counted, monkeypatch):
     assert len(calls) == 2
 
 
-@pytest.mark.parametrize("value", [lambda x: x, Own, object(), [1, print], {"a": {lambda: 1}}], ids=repr)
+@pytest.mark.parametrize(
+    "value",
+    [lambda x: x, Own, object(), [1, print], {"a": {lambda: 1}}],
+    ids=["function", "class", "object", "list", "set"],
+)
 def test_what_no_bytes_describe_is_never_remembered(value):
     with pytest.raises(Unknown):
         add(remembered.hashlib.sha256(), value)
