@@ -416,7 +416,7 @@ def test_a_text_beyond_any_tokenizer_is_refused_before_it_is_parsed(folder):
 def test_a_checkpoint_that_is_cut_while_it_is_read_is_named(folder, tmp_path):
     size = (folder / SINGLE).stat().st_size
 
-    def cut(done, total):
+    def cut(done, total, tensor):
         os.truncate(folder / SINGLE, size // 2)
 
     with pytest.raises(FormatError, match=rf"{SINGLE}: ends before byte \d+: it was cut while it was read"):
@@ -427,7 +427,7 @@ def test_a_checkpoint_that_is_cut_while_it_is_read_is_named(folder, tmp_path):
 
 
 def test_a_checkpoint_that_disappears_while_it_is_read_is_no_failure_of_writing(folder, tmp_path):
-    def gone(done, total):
+    def gone(done, total, tensor):
         (folder / SINGLE).unlink(missing_ok=True)
 
     with pytest.raises(FileNotFoundError, match=SINGLE) as caught:
@@ -478,7 +478,7 @@ def test_it_takes_no_torch_and_at_most_three_times_the_largest_tensor(save, dtyp
 
 def test_progress_counts_every_weight_once(folder):
     heard = []
-    convert_folder(folder, folder.parent / "m.gguf", "q8_0", lambda done, total: heard.append((done, total)))
+    convert_folder(folder, folder.parent / "m.gguf", "q8_0", lambda done, total, tensor: heard.append((done, total)))
     weights = sum(w.numel() for w in load_file(folder / SINGLE).values())
     assert heard[-1] == (weights, weights)
     assert [done for done, _ in heard] == sorted({done for done, _ in heard})

@@ -127,7 +127,8 @@ def _scales(one: str, two: str, a: np.ndarray, b: np.ndarray, product: np.ndarra
                         text = f"{one} are right, and all rows are multiplied by the scales of the {word} row"
                         yield Seen("the scales of one row", text, "Each row has scales of its own.", 12)
             if all(np.isclose(x, flat_e, rtol=CLOSE, atol=0).any() for x in flat_g):
-                text = f"{one} are right, and they are multiplied by {two} that belong to others"
+                some = "some of them" if np.isclose(flat_g, flat_e, rtol=CLOSE, atol=0).any() else "they"
+                text = f"{one} are right, and {some} are multiplied by {two} that belong to others"
                 yield Seen("scales of others", text, "Look at how integers and scales are lined up.", 22)
         return
     if all(np.isclose(x, b, rtol=CLOSE, atol=0).any() for x in np.unique(known)):

@@ -137,7 +137,7 @@ def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tup
     ratios = {g / e for e, g in pairs if e}
     if len(ratios) == 1 and all(e or not g for e, g in pairs) and len(pairs) > 1:
         (ratio,) = ratios
-        if ratio > 0:
+        if ratio > 0 and number(ratio) != "1":
             yield f"is {number(ratio)} times the right value", 10
     if len(pairs) > 1 and (all(x > 0 for x in off) or all(x < 0 for x in off)):
         more = all(abs(a) <= abs(b) for a, b in pairwise(off)) and len(off) > 2 and abs(off[0]) < abs(off[-1])
