@@ -22,7 +22,7 @@ def effective_bits(size, shapes):
 
 def oracle(size, shapes):
     """Counts the weights by the bytes that they would take as float32."""
-    count = sum(len(range(tensor_bytes_oracle("f32", dims))) // 4 for dims in shapes.values())
+    count = sum(tensor_bytes_oracle("f32", dims) // 4 for dims in shapes.values())
     return float(Fraction(8 * size, count))
 
 
