@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from course_table import parsed
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
@@ -30,7 +30,7 @@ class PlanTable(SphinxDirective):
         if plan is None:
             raise self.error(f"{weeks.SOURCE} has no plan of {self.arguments[0]} weeks")
         total = f"All labs of this plan together take {weeks.hours(plan.minutes)}."
-        return _parsed(self, [*weeks.rows(plan, "../notebooks"), "", total])
+        return parsed(self, [*weeks.rows(plan, "../notebooks"), "", total])
 
 
 class AnswerKey(SphinxDirective):
@@ -45,18 +45,12 @@ class AnswerKey(SphinxDirective):
         for lab in all_labs(read_course(ROOT)):
             lines += [f":::{{dropdown}} {lab.number} {lab.title[:1].upper()}{lab.title[1:]}", ""]
             lines += [*key_of_lab(lab, exercises().of_lab(lab.subject), ".."), ":::", ""]
-        return _parsed(self, lines)
+        return parsed(self, lines)
 
 
 def _depends(directive: SphinxDirective, source: str) -> None:
     for path in (ROOT / SOURCE, ROOT / source, *sorted((ROOT / "solutions").glob("[0-9]*.ipynb"))):
         directive.env.note_dependency(str(path))
-
-
-def _parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
-    node = nodes.Element()
-    directive.state.nested_parse(StringList(lines, source=SOURCE), directive.content_offset, node)
-    return node.children
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -32,7 +32,7 @@ class CourseTable(SphinxDirective):
             parts = [part for part in parts if part.name == self.arguments[0]]
             if not parts:
                 raise self.error(f"the course has no part {self.arguments[0]!r}")
-        return _parsed(self, rows(all_labs(parts), "../notebooks"))
+        return parsed(self, rows(all_labs(parts), "../notebooks"))
 
 
 class Solved(SphinxDirective):
@@ -42,7 +42,7 @@ class Solved(SphinxDirective):
         """Called by Sphinx."""
         self.env.note_dependency(str(ROOT / SOURCE))
         labs = all_labs(read_course(ROOT))
-        return _parsed(self, [f"- [{lab.number} {lab.title}](../solutions/{lab.file})" for lab in labs])
+        return parsed(self, [f"- [{lab.number} {lab.title}](../solutions/{lab.file})" for lab in labs])
 
 
 class Taught(SphinxDirective):
@@ -57,7 +57,7 @@ class Taught(SphinxDirective):
         for number, name, found in table(taught(ROOT)):
             uses = ", ".join(_code(use) for use in found.split(" · "))
             lines.append(f"| {number} | `{name}` | {uses} |")
-        return _parsed(self, lines)
+        return parsed(self, lines)
 
 
 def _code(use: str) -> str:
@@ -65,7 +65,8 @@ def _code(use: str) -> str:
     return f"`{name}`{space}{where}".replace("|", r"\|")
 
 
-def _parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
+def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
+    """The nodes of some lines of Markdown, at the place of a directive."""
     node = nodes.Element()
     directive.state.nested_parse(StringList(lines, source=SOURCE), directive.content_offset, node)
     return node.children

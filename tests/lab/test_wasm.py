@@ -43,7 +43,7 @@ BY_JAVASCRIPT = {
     "reach Node's parts": "first(lambda each: each.getBuiltinModule('fs') or each.binding('fs') or each.mainModule)",
     "read by Node": "first(lambda each: each.readFileSync('/etc/passwd'))",
     "mount a folder of the host": "first(lambda each: each.mountNodeFS('/host', '/') or os.listdir('/host'))",
-    "mount by Emscripten": "first(lambda each: each.mount(each.filesystems.NODEFS, {'root': '/'}, '/work') or open('/work/etc/passwd').read())",
+    "mount by Emscripten": "first(lambda each: each.mount(each.filesystems.NODEFS, {'root': '/'}, '/notebook') or open('/notebook/etc/passwd').read())",
     "fetch by JavaScript": "first(lambda each: each.fetch('http://127.0.0.1'))",
     "start a worker": "first(lambda each: each.Worker.new('data:text/javascript,1'))",
     "import by JavaScript": "first(lambda each: each.require('fs'))",

@@ -185,7 +185,7 @@ class WasmRoom:
         self.printed = 0
         self.kept = ""
         self.ended = False
-        self.scratch = Path("/work")  # a folder in the worker's memory
+        self.scratch = Path("/notebook")  # a folder in the worker's memory
 
     def say(self, **message: Any) -> None:
         """Send a message. Raises ``Gone``."""

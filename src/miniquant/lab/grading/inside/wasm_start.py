@@ -24,8 +24,8 @@ def no_limit(*_: object, **__: object) -> Iterator[None]:
 
 def run(library: bool) -> None:
     """Run one notebook, until the grader is gone."""
-    os.makedirs("/work", exist_ok=True)
-    os.chdir("/work")
+    os.makedirs("/notebook", exist_ok=True)
+    os.chdir("/notebook")
     sys.path.insert(0, "/kit/miniquant/lab/grading/inside")
     nursery = importlib.import_module("nursery")
     sys.path.pop(0)
