@@ -1,7 +1,8 @@
 """Where the machine code of compiled functions is kept, so that a second process need not compile again.
 
-It lies in the user's folder for caches, under a name made from the sources. ``MINIQUANT_CACHE`` names another folder;
-if it is empty, nothing is kept. A folder that cannot be written is no error: then every process compiles for itself.
+It lies in the user's folder for caches, under a name made from what the sources say, wherever they lie: another copy of
+the same sources need not compile again either. ``MINIQUANT_CACHE`` names another folder; if it is empty, nothing is
+kept. A folder that cannot be written is no error: then every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ def folder_for(sources: Path) -> Path | None:
         return None
     digest = hashlib.sha256()
     for source in (*sorted(sources.glob("*.py")), Path(__file__).with_name("registers.py")):
-        digest.update(source.read_bytes())  # numba itself looks at the file of the outermost function alone,
-        digest.update(f"{source} {source.stat().st_mtime_ns}".encode())  # and takes it for another elsewhere, or newer
+        text = source.read_bytes()  # numba itself looks at the file of the outermost function alone
+        digest.update(f"{source.name} {len(text)} ".encode() + text)
     folder = base / f"kernels-{digest.hexdigest()[:16]}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,14 +54,35 @@ def folder_for(sources: Path) -> Path | None:
 
 def _keep(dispatcher: Any, folder: Path) -> None:
     """Let numba look for a function in the folder before it compiles, and put there what it compiled."""
-    from numba.core import config
+    from numba.core import caching
 
-    before = config.CACHE_DIR  # type: ignore[attr-defined]  # numba fills it in
-    config.CACHE_DIR = str(folder)  # type: ignore[attr-defined]
-    try:
-        dispatcher.enable_caching()
-    finally:
-        config.CACHE_DIR = before  # type: ignore[attr-defined]
+    class Place(caching._CacheLocator):
+        """The folder, whose name says all of the sources: numba would add their path, and some versions their time."""
+
+        def __init__(self, function: Callable[..., Any], file: str) -> None:
+            self._py_file, self._line = file, function.__code__.co_firstlineno
+
+        def get_cache_path(self) -> str:
+            return str(folder)
+
+        def get_source_stamp(self) -> str:
+            return folder.name
+
+        def get_disambiguator(self) -> str:
+            return str(self._line)
+
+        @classmethod
+        def from_function(cls, function: Callable[..., Any], file: str) -> Place:
+            return cls(function, file)
+
+    class Kept(caching.CompileResultCacheImpl):
+        _locator_classes: Any = (Place,)
+
+    class Functions(caching.FunctionCache):
+        _impl_class = Kept
+
+    functions: Any = Functions
+    dispatcher._cache = functions(dispatcher.py_func)  # as its enable_caching() does with numba's own
 
 
 def _base() -> Path | None:
