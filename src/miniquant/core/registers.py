@@ -21,12 +21,12 @@ from numba.extending import overload, register_model
 intrinsic: Any = extending.intrinsic  # what it returns is called with one argument less than the function below it
 Build = Callable[..., Any]
 I32, F32 = ir.IntType(32), ir.FloatType()
-_ELEMENTS = {"i1": ir.IntType(1), "i8": ir.IntType(8), "i32": I32, "f32": F32}
+_ELEMENTS = {"i1": ir.IntType(1), "i8": ir.IntType(8), "i16": ir.IntType(16), "i32": I32, "f32": F32}
 _COMPARISONS = ("<", ">", "==", "!=")
 
 
 class Lanes(types.Type):
-    """``n`` numbers in a register: f32, i32, i8, or i1, which is a condition. Bytes have no sign of their own."""
+    """``n`` numbers in a register: f32, i32, i16, i8, or i1, which is a condition. Bytes have no sign of their own."""
 
     def __init__(self, element: str, n: int) -> None:
         self.element, self.n = element, n

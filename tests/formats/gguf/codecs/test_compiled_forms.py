@@ -115,3 +115,56 @@ def test_compiled_forms_are_of_types_that_have_a_codec():
     for dtype, what in forms:
         assert what == compiled.DECODE or CODECS[dtype].encodes
         assert what != compiled.ENCODE_WEIGHTED or CODECS[dtype].weighs
+
+
+# ---- memory that is given
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+@pytest.mark.parametrize("dtype", CODECS, ids=lambda dtype: dtype.name)
+@pytest.mark.parametrize("past_min", [0, rows.PAST_MIN])
+@pytest.mark.parametrize("first", [0, 1])  # a multiple of 16 bytes, or four more
+def test_weights_decoded_into_given_memory_are_the_same(dtype, switch, past_min, first, monkeypatch):
+    monkeypatch.setenv(compiled.SWITCH, switch)
+    monkeypatch.setattr(rows, "PAST_MIN", past_min)
+    raw = np.random.default_rng(1).integers(0, 256, (3, 5 * 256 // dtype.block * dtype.n_bytes), dtype=np.uint8)
+    room = np.empty(3 * 5 * 256 + 32, np.float32)
+    first += -room.ctypes.data % 64 // 4
+    out = room[first : first + 3 * 5 * 256].reshape(3, 5 * 256)
+    assert rows.decode(raw, dtype, out=out) is out
+    expected = rows.decode(raw, dtype)
+    assert ((out.view(np.uint32) == expected.view(np.uint32)) | np.isnan(out) & np.isnan(expected)).all()
+
+
+@pytest.mark.parametrize("wrong", [
+    np.empty((4, 511), np.float32),
+    np.empty((2, 1024), np.float32),
+    np.empty((4, 512), np.float64),
+    np.empty((4, 1024), np.float32)[:, ::2],
+])  # fmt: skip
+def test_given_memory_of_another_form_is_refused(wrong):
+    with pytest.raises(QuantizationError, match=r"out must be contiguous float32 of shape \(4, 512\), found float"):
+        rows.decode(rows.encode(W, "Q8_0"), "Q8_0", out=wrong)
+
+
+def test_decoded_weights_begin_with_a_line_of_the_caches():
+    for n in range(1, 5):
+        assert rows.decode(rows.encode(W[:n], "Q8_0"), "Q8_0").ctypes.data % 64 == 0
+
+
+def test_the_compiled_form_is_called_once_for_many_chunks_and_numpy_once_for_each(monkeypatch):
+    monkeypatch.setattr(rows, "CHUNK", 256)
+    calls = []
+    monkeypatch.setattr(compiled, "_compiled", lambda function: lambda *given: calls.append(len(given[0])))
+    monkeypatch.setattr(CODECS[GGMLType.Q4_K], "encode", lambda w, out, scratch: calls.append(len(w)), raising=False)
+    for switch, expected in (("1", [8]), ("0", [1] * 8)):
+        monkeypatch.setenv(compiled.SWITCH, switch)
+        rows.encode(W, "Q4_K")
+        assert calls == expected
+        calls.clear()
+
+
+def test_every_type_is_decoded_in_a_compiled_form():
+    assert {dtype for dtype, what in compiled._forms() if what == compiled.DECODE} == {
+        dtype for dtype, codec in CODECS.items() if not codec.identity
+    }

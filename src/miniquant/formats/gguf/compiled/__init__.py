@@ -31,10 +31,11 @@ LOAD_AFTER, COMPILE_AFTER = 0.5, 10.0  # seconds: about what each of them takes
 ENCODE, ENCODE_WEIGHTED, DECODE = "encode", "encode with an importance", "decode"
 
 Work = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # source, target, scratch
+ChosenWork = Callable[[np.ndarray, np.ndarray, np.ndarray, int], int]
 
 
 class Form(NamedTuple):
-    """A function for numba, and what it is called with after source, importance and target.
+    """A function for numba, and what it is called with after source, importance, target, and ``past`` in decoding.
 
     Source and target are blocks, (blocks, weights) float32 and (blocks, bytes) uint8. The importance is that of a row,
     as blocks; functions that encode and know of one get (0, weights) where there is none.
@@ -50,26 +51,34 @@ _spent = [0.0]  # seconds that this process has computed in numpy what has anoth
 _lock = Lock()
 
 
-def chosen(dtype: GGMLType, what: str, in_numpy: Work, importance: np.ndarray | None = None) -> Work:
-    """The work of a codec in the form that runs now; it is decided anew for every chunk.
+def chosen(
+    dtype: GGMLType, what: str, in_numpy: Work, importance: np.ndarray | None = None, past: bool = False
+) -> ChosenWork:
+    """The work of a codec in the form that runs now; it is decided anew each time.
 
-    what: ``ENCODE``, ``ENCODE_WEIGHTED`` or ``DECODE``; importance: (columns,) float32, of a row
+    It takes a source, a target, a scratch, and how many rows of them numpy handles at once, and says how many it did:
+    those in numpy, all of them in the compiled form, which needs no scratch.
+
+    what: ``ENCODE``, ``ENCODE_WEIGHTED`` or ``DECODE``; importance: (columns,) float32, of a row; past: whether decoded
+    weights go past the caches to memory, which pays where there are many, in memory that has been used before
 
     Raises ``QuantizationError`` where ``MINIQUANT_COMPILED`` is 1 and numba is missing.
     """
 
-    def work(source: np.ndarray, target: np.ndarray, scratch: np.ndarray) -> None:
+    def work(source: np.ndarray, target: np.ndarray, scratch: np.ndarray, step: int) -> int:
         form = _form(dtype, what) if source.flags.aligned and len(source) else None
         if form is None:
             start = time.perf_counter()
-            in_numpy(source, target, scratch)
+            in_numpy(source[:step], target[:step], scratch)
             _spent[0] += time.perf_counter() - start
-            return
+            return step
         sizes = (dtype.n_bytes, dtype.block) if what == DECODE else (dtype.block, dtype.n_bytes)
         given, found = _read_only(source.reshape(-1, sizes[0])), target.reshape(-1, sizes[1])
         columns = np.empty((0, dtype.block), np.float32) if importance is None else importance
         between = (_read_only(columns.reshape(-1, dtype.block)),) if form.importance else ()
-        _compiled(form.function)(given, *between, found, *form.more)
+        after = (past,) if what == DECODE else ()
+        _compiled(form.function)(given, *between, found, *after, *form.more)
+        return len(source)
 
     return work
 

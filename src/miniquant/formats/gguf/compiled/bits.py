@@ -53,6 +53,13 @@ def half_at(block: Any, at: Any) -> Any:
 
 
 @inner
+def word_at(block: Any, at: Any) -> Any:
+    """Four bytes of a block as a number, the first one lowest."""
+    low = u32(block[at]) | u32(block[at + 1]) << u32(8)
+    return np.int64(low | u32(block[at + 2]) << u32(16) | u32(block[at + 3]) << u32(24))
+
+
+@inner
 def put_runs(q: Any, drop: Any, width: Any, run: Any, out: Any) -> None:
     """As ``packing.pack_runs``: some bits of the integers, from bit ``drop`` on, into runs of bytes.
 
