@@ -7,12 +7,14 @@ Nothing else must be changed for a new method: the command, the tests and the pa
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import math
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from subjects import SUBJECTS, Made, Workshop, digest
 
@@ -53,9 +55,7 @@ class Method:
         """
         called = [globals().get(name) for name in self.make.__code__.co_names]
         ours = [self.make, Workshop, *(part for part in called if getattr(part, "__module__", "") == __name__)]
-        texts = [
-            textwrap.dedent(inspect.getsource(part)) for part in ours if inspect.isroutine(part) or part is Workshop
-        ]
+        texts = [_source(part) for part in ours if inspect.isroutine(part) or part is Workshop]
         texts += [(LIBRARY / source).read_text("utf-8") for source in self.sources]
         return digest("\n".join([self.name, self.given, *map(_code, texts)]).encode())
 
@@ -87,6 +87,12 @@ def rows(
     return register
 
 
+@functools.cache
+def _source(part: Any) -> str:
+    return textwrap.dedent(inspect.getsource(part))
+
+
+@functools.cache
 def _code(text: str) -> str:
     """Source without comments and docstrings."""
     tree = ast.parse(text)

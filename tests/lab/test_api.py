@@ -107,7 +107,13 @@ def test_the_command_prints_where_a_lab_s_api_was_introduced():
     assert any(".rint 06[" in line for line in lines)
 
 
-def test_the_command_prints_only_what_is_missing_if_it_is_asked_to():
-    done = CliRunner().invoke(main, ["lab", "api", "--missing", "--root", str(ROOT)])
+def test_the_command_prints_only_what_is_missing_if_it_is_asked_to(tmp_path):
+    """On one lab whose text is gone: on the course as it is, nothing is missing."""
+    (tmp_path / "notebooks").mkdir()
+    lab = json.loads((ROOT / "notebooks" / "06-int8.ipynb").read_text("utf-8"))
+    lab["cells"] = [cell for cell in lab["cells"] if cell["metadata"].get("miniquant", {}).get("part") == "stub"]
+    (tmp_path / "notebooks" / "06-int8.ipynb").write_text(json.dumps(lab), "utf-8")
+    done = CliRunner().invoke(main, ["lab", "api", "--missing", "--root", str(tmp_path)])
     names = {line.split()[1].rstrip(":") for line in done.output.splitlines()}
-    assert names == {use.exercise for use in missing(ROOT)}
+    assert names == {use.exercise for use in missing(tmp_path)} != set()
+    assert "nowhere" in done.output and done.exit_code == 1
