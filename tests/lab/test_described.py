@@ -115,7 +115,10 @@ def test_an_axis_that_is_gone_is_told():
 
 
 def test_running_sums_are_told():
-    spec = made(rows, [(np.array([1.0, 2, 9]),), (np.array([7.0, 5, 3, 8]),)])
+    spec = made(
+        rows,
+        [(np.array([1.0, 2, 9]),), (np.array([7.0, 5, 3, 8]),), (np.array([6.0, 1, 4]),), (np.array([2.0, 3, 5]),)],
+    )
     assert "every value is the sum of the right values up to there" in seen(spec, lambda x: 2 * np.cumsum(x))
 
 

@@ -80,10 +80,10 @@ def packed(kind, offset):
 def test_what_one_wrong_input_has_in_two_arguments_is_not_said_of_one_of_them():
     calls = [(1, 32), (2, 64), (0, 96), (8, 128), (12, 640), (7, 2**63 + 5), (258, 2**64 - 32)]
     wrong = lambda kind, offset: packed(kind, offset) + "!" * (offset == 2**64 - 32)  # noqa: E731
-    assert "the only one where" not in report(made(packed, calls), wrong)
+    assert "exactly those where" not in report(made(packed, calls), wrong)
     calls[-1] = (258, 32)
     wrong = lambda kind, offset: packed(kind, offset) + "!" * (kind == 258)  # noqa: E731
-    assert "the wrong one is the only one where `kind` is" in report(made(packed, calls), wrong)
+    assert "exactly those where `kind` is 258 are wrong (" in report(made(packed, calls), wrong)
 
 
 def joined(numbers):
@@ -95,7 +95,7 @@ def joined(numbers):
 def test_equal_items_in_one_wrong_input_may_be_chance_and_an_empty_list_is_none(special, said):
     spec = made(joined, [(x,) for x in ([1, 2], [3], [4, 5, 6], [9, 8, 7, 1], special)])
     text = report(spec, lambda numbers: joined(numbers) + "!" * (numbers == special))
-    assert ("the only one where" in text) == said
+    assert ("exactly those where" in text) == said
 
 
 def refused(size, limit):
@@ -105,15 +105,15 @@ def refused(size, limit):
     return size
 
 
-@pytest.mark.parametrize(("limits", "said"), [((200,), False), ((200, 300), True)])
-def test_two_numbers_are_no_condition_if_each_is_there_once(limits, said):
+@pytest.mark.parametrize("limits", [(200,), (200, 300)])
+def test_two_numbers_that_play_no_part_are_no_condition(limits):
     bad = [(size, limit) for limit in limits for size in (1, 2)] + [(s, 400 + i) for i, s in enumerate((4, 18, 34, 66))]
     spec = made(refused, [(5, 1), (6, 2), (7, 3), (9, 4), *bad])
 
     def wrong(size, limit):
         return size if limit < 400 else refused(size, limit)
 
-    assert ("`size` is 1 or 2" in report(spec, wrong) or "`size` is 2 or 1" in report(spec, wrong)) == said
+    assert "`size` is 1 or 2" not in report(spec, wrong) and "`size` is 2 or 1" not in report(spec, wrong)
 
 
 @pytest.mark.parametrize(("right", "said"), [(2, False), (3, True)])

@@ -87,8 +87,8 @@ FIRST = "wrong on 3 of 7 cases: the value differs"
             "Something, on 3 of 7 cases; of the inputs tried, exactly those where `times` is 3 or more are wrong.",
         ),
         (
-            "Of the inputs tried, all 3 wrong ones are some where `times` is 3 or more (1 more such input is right).",
-            "Of the inputs tried, all 3 wrong ones are some where `times` is 2 or more (1 more such input is right).",
+            "Of the inputs tried, nearly all of those where `times` is 2 or more are wrong, and no others.",
+            "Of the inputs tried, nearly all of those where `times` is 5 or more are wrong, and no others.",
         ),
     ],
 )

@@ -32,19 +32,19 @@ def report(function):
 
 
 def test_a_property_of_exactly_the_wrong_cases_is_said():
-    assert "of the inputs tried, exactly those where a number is negative are wrong." in report(
+    assert "of the inputs tried, exactly those where a number is negative are wrong (" in report(
         lambda numbers: sum(map(abs, numbers)) + 0
     )
 
 
 def test_two_properties_that_together_have_exactly_the_wrong_cases_are_said():
     text = report(lambda n: sum(n) + (7 * len(n) if len(n) > 2 or n[0] == 9 else 0))
-    assert "exactly those where there are more than two numbers, or the first number is 9 are wrong." in text
+    assert "exactly those where there are more than two numbers, or the first number is 9 are wrong (" in text
 
 
-def test_a_property_of_all_wrong_cases_and_of_few_others_is_said_with_their_number():
+def test_a_property_of_all_wrong_cases_and_of_some_right_ones_is_not_said():
     text = report(lambda n: sum(n) * (3 if len(n) > 2 and n[0] < 9 else 1))
-    assert "wrong ones are some where there are more than two numbers (1 more such input is right)." in text
+    assert "there are more than two numbers" not in text
 
 
 def test_no_property_is_said_where_none_fits():
@@ -74,8 +74,8 @@ def test_which_inputs_are_wrong_is_not_said_of_some_while_others_fail_in_another
 
 
 def test_a_function_that_is_right_only_where_a_property_holds_is_told_so():
-    assert "of the inputs tried, all but those where the first number is 9 are wrong." in report(
-        lambda n: sum(n) * (1 if n[0] == 9 else -77)
+    assert "of the inputs tried, all but those where the first number is 9 are wrong (" in report(
+        lambda n: sum(n) if n[:1] == [9] else sum(n) ** 2 + 77
     )
 
 

@@ -68,7 +68,7 @@ def _mixed(cases: list[Case]) -> list[Case]:
 
 def _changed(cases: list[Case]) -> list[Case]:
     """Cases with one argument changed a little, or all arrays of one length cut to their first row."""
-    pools = [_Pool(column) for column in zip(*cases)]
+    pools = [Pool(column) for column in zip(*cases)]
     by_argument = [
         [(*case[:i], new, *case[i + 1 :]) for case in cases for new in pool.changed(case[i])]
         for i, pool in enumerate(pools)
@@ -89,7 +89,7 @@ def _cut(case: Case) -> Case:
     )
 
 
-class _Pool:
+class Pool:
     """What an argument is in the cases, and values that are like them."""
 
     def __init__(self, values: tuple[Any, ...]) -> None:

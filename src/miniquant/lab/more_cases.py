@@ -80,25 +80,40 @@ def more_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
 
 def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcome]]:
     """Those of some inputs that are like the cases, as far as it is known, with their right outcomes."""
-    ranges, always = _ranges(spec), _always(spec)
+    is_like = like_the_cases(spec)
     for case in made:
-        if any(not all(holds(part) for holds in tests) for part, tests in zip(case, always)):
-            continue
-        if any(type(part) is int and not low <= part <= high for part, (low, high) in zip(case, ranges)):
+        if not is_like(case):
             continue
         right, mine = attempt(spec, spec.oracle, case, SECONDS), attempt(spec, spec.reference, case, SECONDS)
         if right.error or mine.error or not equal(right.result, mine.result, spec.tolerance):
             continue
-        if _is_known(spec, case, right):
+        if is_known(spec, case, right):
             yield case, right
 
 
-def _is_known(spec: Exercise, case: Case, right: Outcome) -> bool:
-    """Whether what the lesson says of its cases can be said of this input, too; its two factors give the result."""
+def like_the_cases(spec: Exercise) -> Callable[[Case], bool]:
+    """Whether the integers of an input lie within those of the cases, and its matrices are of the same kinds."""
+    ranges, always = _ranges(spec), _always(spec)
+
+    def is_like(case: Case) -> bool:
+        if any(not all(holds(part) for holds in tests) for part, tests in zip(case, always)):
+            return False
+        return all(type(part) is not int or low <= part <= high for part, (low, high) in zip(case, ranges))
+
+    return is_like
+
+
+def is_known(spec: Exercise, case: Case, right: Outcome | None) -> bool:
+    """Whether what the lesson says of its cases can be said of this input, too; its two factors give the result.
+
+    Of bad input, which has no right result, only what it says of inputs.
+    """
     try:
-        for said in (spec.fields, spec.quantities, spec.traits, spec.places):
+        for said in (spec.quantities, spec.traits, *((spec.fields, spec.places) if right else ())):
             if said:
                 said(*copy.deepcopy(case))
+        if right is None:
+            return True
         if spec.parts:
             spec.parts(copy.deepcopy(right.result), *copy.deepcopy(case))
         if spec.factors:

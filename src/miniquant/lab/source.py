@@ -41,7 +41,7 @@ BY_LETTERS = ("struct", '"<', '">', "'<", "'>", "_bytes")  # code that names its
 NUMBERS = re.compile(r"takes (-?\d+(?:\.\d+)?(?:e-?\d+)?) where the right one takes")
 
 
-def does_otherwise(phrase: str, function: Function) -> bool:
+def does_otherwise(phrase: str, function: Function, solution: Function | None = None) -> bool:
     """Whether a phrase on what a solution does speaks of a number or a step that the student's code does not contain.
 
     Such a solution gives the same results, and sends the reader to a place that is not there.
@@ -57,12 +57,35 @@ def does_otherwise(phrase: str, function: Function) -> bool:
     dtype = DTYPES.search(phrase)
     if dtype and dtype[1] not in body and not any(part in body for part in BY_LETTERS):
         return True
+    done = phrase.split(" where the right one")[0]
+    fragments = [] if "leaves out" in done else re.findall(r"`([^`]+)`", done)
+    if any(name not in body for fragment in fragments for name in _named(fragment, function)):
+        return True
     wanted = NUMBERS.search(phrase)
-    numbers = {n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, int | float)}
     if wanted is None:
         return False
     number = float(wanted[1])
-    return abs(number) not in numbers or (number < 0 and not re.search(rf"-\s*{abs(number):g}\b", body))
+    if number < 0 and not re.search(rf"-\s*{abs(number):g}\b", body):
+        return True
+    mine, right = _count(tree, abs(number)), 0
+    if solution is not None:  # a number of the solution must be there once more
+        right = _count(ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(solution)))), abs(number))
+    return mine <= right
+
+
+def _count(tree: ast.AST, number: float) -> int:
+    """How often a number stands in code."""
+    found = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) in (int, float)]
+    return found.count(number)
+
+
+def _named(fragment: str, function: Function) -> list[str]:
+    """The functions and operators that a fragment of a phrase names; parameters are none."""
+    parameters = inspect.signature(function).parameters
+    if re.fullmatch(r"[A-Za-z_]\w*(\(…\))?", fragment):
+        name = fragment.removesuffix("(…)")
+        return [] if name in parameters or name.startswith("len") else [name]
+    return [fragment] if re.fullmatch(r"//|\*\*|<<|>>|%", fragment) else []
 
 
 def _used(fragment: str) -> list[str]:

@@ -214,11 +214,14 @@ class Same:
 
 
 class Finding(Exception):
-    """What an ``observe`` found instead of a result: ``Finding("no file stands at the path", "None was returned")``."""
+    """What an ``observe`` found instead of a result: ``Finding("no file stands at the path", "None was returned")``.
 
-    def __init__(self, what: str, got: str) -> None:
-        super().__init__(what, got)
-        self.what, self.got = what, got
+    ``expected``: what is right, as a function returns it, where an observed result shows something else.
+    """
+
+    def __init__(self, what: str, got: str, expected: str = "") -> None:
+        super().__init__(what, got, expected)
+        self.what, self.got, self.expected = what, got, expected
 
 
 # ---- the text of a solution ------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from .compare import Difference, difference, short, told_apart
 from .fresh_cases import fresh_cases
 from .limit import TooSlow
 from .more_cases import further, more_cases, tried
+from .pair_cases import pair_cases
 from .spec import Case, Exercise, Finding, Function, Same
 from .trace import named
 
@@ -76,6 +77,21 @@ class Facts:
         )
 
     @functools.cached_property
+    def changed(self) -> tuple[Call, ...]:
+        """Calls with inputs that are cases with one small change: a condition is said only if these confirm it."""
+        n = len(self.calls) + len(more_cases(self.spec)) + len(fresh_cases(self.spec))
+        pairs = [(pair.case, pair.right) for pair in pair_cases(self.spec)]
+        return tuple(
+            Call(n + i, case, right, mine, problem(self.spec, case, mine, right))
+            for i, (case, right, mine) in enumerate(tried(self.spec, self.function, pairs))
+        )
+
+    def origin(self, call: Call) -> Call:
+        """The call of the case from which the input of a call of ``changed`` was made."""
+        n = len(self.calls) + len(more_cases(self.spec)) + len(fresh_cases(self.spec))
+        return self.calls[pair_cases(self.spec)[call.number - n].number]
+
+    @functools.cached_property
     def comparable(self) -> tuple[Call, ...]:
         """All calls with two results to compare, those of the cases first."""
         return tuple(call for call in (*self.calls, *self.further) if call.comparable)
@@ -105,7 +121,7 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         what = f"no answer after {SECONDS:g} seconds; does a loop never end?"
         return Difference(what, _expectation(expected), "nothing")
     if isinstance(outcome.error, Finding):
-        return Difference(outcome.error.what, _expectation(expected), outcome.error.got)
+        return Difference(outcome.error.what, outcome.error.expected or _expectation(expected), outcome.error.got)
     if expected.error:
         return _refusal_problem(spec, outcome, expected.error) or _changed(spec, outcome)
     if outcome.error:

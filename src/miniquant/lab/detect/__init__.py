@@ -12,8 +12,7 @@ import numpy as np
 
 from ..limit import TooSlow
 from ..verdict import Call, Facts
-from .alone import as_well, is_telling
-from .classes import FEWEST, at_least_where, nearly, where
+from .classes import FEWEST, NEARLY, at_least_where, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
 from .results import is_choice, is_side, of_results
@@ -72,10 +71,11 @@ def _of_both(
         return []
     beyond = _beyond(facts, good)
     fresh = _usual(facts.fresh, good)
-    place = where(facts, [*results, *raised, *(call for call in beyond if call.problem)], [*good, *beyond], fresh)
+    wrong, changed = [*results, *raised, *(call for call in beyond if call.problem)], _usual(facts.changed, good)
+    place = where(facts, wrong, [*good, *beyond], fresh, [call for call in changed if not call.refusal])
     if not place:
         return []
-    text = f"Of the good inputs tried, {_those(place)} are wrong in one way or the other."
+    text = f"Of the good inputs tried, {_those(place, 'are wrong in one way or the other')}."
     return [Seen("which inputs", text, rank=LITTLE)]
 
 
@@ -90,16 +90,22 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if wrong[0].comparable:
         wrong_beyond = [call for call in wrong_beyond if is_side(facts, call) == is_side(facts, wrong[0])]
     every_wrong = [*wrong, *wrong_beyond]
-    fresh = [] if wrong[0].refusal else _fresh(facts, among, wrong[0])
-    place, for_these = where(facts, every_wrong, [*among, *beyond], fresh), ""
+    fresh = [] if wrong[0].refusal else _alike(facts, facts.fresh, among, wrong[0])
+    place, for_these = (
+        where(facts, every_wrong, [*among, *beyond], fresh, changed := _changed(facts, among, wrong[0])),
+        "",
+    )
+    counted = [*among, *beyond, *fresh, *changed]
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
         missed = list(dict.fromkeys(call.expected.result for call in alike))
-        near = [call for call in beyond if call.expected.result in missed]
-        those = [call for call in fresh if call.expected.result in missed]
-        if place := where(facts, [*wrong, *(call for call in near if call in wrong_beyond)], [*alike, *near], those):
-            for_these = f" for which {one_of(missed)} is right"
+        near, those, others = (
+            [call for call in calls if call.expected.result in missed] for calls in (beyond, fresh, changed)
+        )
+        near_wrong = [*wrong, *(call for call in near if call in wrong_beyond)]
+        if place := where(facts, near_wrong, [*alike, *near], those, others):
+            for_these, counted = f" for which {one_of(missed)} is right", [*alike, *near, *those, *others]
         elif all(isinstance(call.expected.result, bool) for call in among):
-            place = where(facts, every_wrong, [*among, *beyond], fresh, pairs=True)
+            place = where(facts, every_wrong, [*among, *beyond], fresh, changed, pairs=True)
     every = sum(call.problem is not None for call in among)
     whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
@@ -108,29 +114,17 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     told = told or "tried" in seen.text
     if len(calls) < len(wrong):
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
-        others = [*beyond, *fresh]
-        part = at_least_where(facts, calls, among, others) if len(calls) >= FEWEST and not told else ""
-        if part:  # the other wrong ones may show it among other things
-            return _ended(seen, f"{text}: {tried}, on all those {part}")
-        if not whole:
-            return _ended(seen, text)
-    elif told:
-        text = seen.text
-    else:
-        text = f"{seen.text}, {some(len(wrong), len(among), kind)}"
-    lonely = whole and len(wrong) == 1 and place.startswith("where ")  # which may well be chance
-    if lonely and wrong[0].refusal and wrong[0].outcome.error:
-        return _ended(seen, text)  # its line and its message say more
-    if lonely and not is_telling(facts, every_wrong[0], place, [*among, *beyond]):
-        return _ended(seen, text)
+        part = ""
+        if len(calls) >= FEWEST and not told:  # the other wrong ones may show it among other things
+            part = at_least_where(facts, calls, among, [*beyond, *fresh], changed)
+        return _ended(seen, f"{text}: {tried}, on all those {part}" if part else text)
+    text = seen.text if told else f"{seen.text}, {some(len(wrong), len(among), kind)}"
     if place and place not in text:
-        said = f"{_those(place)} {'are wrong' if whole else 'show this'}"
-        if lonely:
-            said = f"the wrong one is the only one {place}{as_well(facts, every_wrong, place, [*among, *beyond])}"
-        text += f"; {tried}{for_these}, {said}"
+        text += f"; {tried}{for_these}, {_those(place, 'are wrong' if whole else 'show this')}"
+        n = sum(call.problem is not None for call in counted)
+        text += f" ({n} of {len(counted)}, cases and further inputs)" if whole else ""
     elif not place and whole:
-        more = [call for call in [*beyond, *fresh] if not call.problem or call in wrong_beyond or call in fresh]
-        text += nearly(facts, wrong, among, tried, more) or _in_a_list(facts, seen, wrong, among, tried, more)
+        text += _in_a_list(facts, seen, wrong, every_wrong, among)
     return _ended(seen, text)
 
 
@@ -145,31 +139,26 @@ def _usual(calls: Sequence[Call], among: Sequence[Call]) -> list[Call]:
     return [call for call in calls if not call.outcome.error or type(call.outcome.error) in kinds]
 
 
-def _fresh(facts: Facts, among: Sequence[Call], wrong: Call) -> list[Call]:
+def _alike(facts: Facts, tried: Sequence[Call], among: Sequence[Call], wrong: Call) -> list[Call]:
     """The calls by which nothing is found, without those that are wrong in another way than this wrong call."""
-    found = [c for c in _usual(facts.fresh, among) if not c.problem or c.comparable == wrong.comparable]
+    found = [c for c in _usual(tried, among) if not c.problem or c.comparable == wrong.comparable]
     if not wrong.comparable:
         return found
     return [call for call in found if not call.problem or is_side(facts, call) == is_side(facts, wrong)]
 
 
-def _in_a_list(
-    facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call]
-) -> str:
-    """Of answers True and False: a property of the wrong inputs among those with their right answer, or a list.
+def _changed(facts: Facts, among: Sequence[Call], wrong: Call) -> list[Call]:
+    """The same of cases with a small change: good inputs or bad ones, as these calls are."""
+    return _alike(facts, [call for call in facts.changed if call.refusal == wrong.refusal], among, wrong)
 
-    Of numbers without a pattern, a list of few wrong inputs.
-    """
-    if not all(isinstance(call.expected.result, bool) for call in among):
-        numbers = all(isinstance(call.expected.result, int | float | np.number) for call in among)
-        few = len(wrong) <= LISTED and len(wrong) < len(among)
-        return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
-    if alike := _with_such_answers(wrong, among):
-        answers = one_of(list(dict.fromkeys(call.expected.result for call in alike)))
-        near = [call for call in beyond if call.expected.result in {other.expected.result for other in alike}]
-        if said := nearly(facts, wrong, alike, f"{tried} for which {answers} is right", near):
-            return said
-    return listed(facts.names, wrong)
+
+def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], every: Sequence[Call], among: Sequence[Call]) -> str:
+    """Of answers True and False, and of numbers without a pattern, a list of few wrong inputs."""
+    if all(isinstance(call.expected.result, bool) for call in among):
+        return listed(facts.names, wrong, len(every))
+    numbers = all(isinstance(call.expected.result, int | float | np.number) for call in among)
+    few = len(wrong) <= LISTED and len(wrong) < len(among)
+    return listed(facts.names, wrong, len(every)) if numbers and few and seen.rank >= UNKNOWN else ""
 
 
 def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Call]:
@@ -181,13 +170,13 @@ def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Cal
     return alike if len(alike) < len(among) else []
 
 
-def _those(place: str) -> str:
-    """``exactly those where …``, or ``all but those where …``: what is true of the inputs tried, and may be chance."""
-    return (
-        place.replace("everywhere but where", "all but those where")
-        if "everywhere" in place
-        else f"exactly those {place}"
-    )
+def _those(place: str, verb: str) -> str:
+    """``exactly those where … are wrong``, or ``all but those where … are wrong``: what is true of the inputs tried."""
+    if place.startswith(NEARLY):
+        return f"nearly all of those {place.removeprefix(NEARLY)} {verb}, and no others"
+    if place.startswith("everywhere but "):
+        return f"all but those {place.removeprefix('everywhere but ')} {verb}"
+    return f"exactly those {place} {verb}"
 
 
 def _ended(seen: Seen, text: str) -> Seen:

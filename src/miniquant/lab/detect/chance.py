@@ -23,6 +23,8 @@ ELSEWHERE = 12  # so many wrong results beyond the cases are looked at
 FEWEST = 4  # of them, to drop a sentence by them alone
 MOST = OFTEN = 0.8  # such a share of the wrong results must show a formula, of the cases and beyond them
 ALMOST = 0.8  # and any other relation, unless it is shown by so many
+SHOWN = 8  # so many wrong results, or so many different values, must show what not all of them show
+CONFIRMED = 3  # wrong results, here and beyond the cases, must show a weak fact
 MANY = 12  # wrong values that differ from each other: then half of the wrong results are enough
 DIFFERENT, CALLS = 3, 5  # wrong values that differ from each other, or calls: fewer show a relation by chance
 LISTED = 60  # values of one result that are compared
@@ -40,6 +42,12 @@ ENDS = re.compile(
     r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
 )
 SIDES = re.compile(r"\b(is too (large|small|far from 0|close to 0)|in reversed order)$")  # of a part: often chance
+WEAK = re.compile(  # facts on a place, or on how much is off: of few results, these are so by chance
+    r"(in [^,]*, )?(where the field|only the (first|last)|every wrong value is"
+    r"|the (first|last) (value|row|column|part|item|byte|character|key))"
+    r"|.*\b(block|row|group|part|record|column) \d|.*\b(too (large|small) by|stands in place of|off by) "
+    r"|.*\b(first|last|half) [^;]*(is|are) wrong"
+)
 EXACT = ("off by one",)  # one result that does not show it proves another cause
 WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
@@ -61,21 +69,26 @@ def most_telling(
         seen, places = most_common(sets, share=0.0, least=len(sets) // 2 + 1)
         if not seen or seen in everywhere:
             return seen, places
-        if is_fact(seen) and (len(places) >= ALMOST * len(sets) or not WHOLE.match(seen.text)):
+        fact = is_fact(seen) and (len(places) >= ALMOST * len(sets) or not WHOLE.match(seen.text))
+        if fact and not is_weak(seen):
             return seen, places
         if others is None or beyond is None:
             beyond = wrong_beyond(facts)
             others = [look(call) for call in beyond]
         there = [call for call, found in zip(beyond, others) if seen in found]
+        if fact and len(there) == len(beyond) and len(places) + len(there) >= CONFIRMED:
+            return seen, places
         showing = [*(calls[place] for place in places), *(call for call in there if call in facts.further)]
         most = (len(places) / len(sets), len(there), len(beyond))
         if (
-            not is_fact(seen)
+            not fact
             and enough(seen, showing)
             and not _by_chance(seen, *most, constant=constant_where_wrong(calls), many=_are_many(showing))
         ):
             n, of = len(there), len(beyond)
-            vague = seen.rank >= VAGUE or SIDES.search(seen.text) or seen.title.endswith(EXACT)
+            share = (len(places) + n) / (len(sets) + of)
+            vague = seen.rank >= VAGUE or SIDES.search(seen.text) or seen.title.endswith(EXACT) or is_weak(seen)
+            vague = vague or not (_are_many(showing) or (share >= ALMOST and len(showing) >= SHOWN))
             if vague and (n < of or len(places) < len(sets)):
                 sets = [found - {seen} for found in sets]
                 continue  # it says little, and not of all
@@ -84,9 +97,13 @@ def most_telling(
 
 
 def wrong_beyond(facts: Facts) -> list[Call]:
-    """Wrong results of inputs that are no cases: of those like the cases, and of those by which nothing is found."""
+    """Wrong results of inputs that are no cases: some of those like the cases, of fresh ones, and of changed cases."""
     further, fresh = ([c for c in calls if c.comparable and c.problem] for calls in (facts.further, facts.fresh))
-    return [*further[:ELSEWHERE], *[call for call in fresh if not _is_small(call.expected.result)][:ELSEWHERE]]
+    found = [*further[:ELSEWHERE], *[call for call in fresh if not _is_small(call.expected.result)][:ELSEWHERE]]
+    if len(found) >= FEWEST:
+        return found
+    changed = [c for c in facts.changed if c.comparable and c.problem and not _is_small(c.expected.result)]
+    return [*found, *changed[:ELSEWHERE]]  # many of these are odd
 
 
 def _is_small(result: Any) -> bool:
@@ -95,6 +112,11 @@ def _is_small(result: Any) -> bool:
     if isinstance(size, int):
         return size < 2
     return isinstance(result, list | tuple | dict | str | bytes) and len(result) < 2
+
+
+def is_weak(seen: Seen) -> bool:
+    """Whether a fact is one that other wrong results must confirm."""
+    return not seen.plain and seen.rank >= PLAIN and bool(WEAK.match(seen.text))
 
 
 def is_fact(seen: Seen) -> bool:

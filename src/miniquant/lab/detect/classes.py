@@ -18,13 +18,15 @@ from .seen import one_of
 LARGEST_UNION = 3  # so many properties are joined by "or"
 FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by chance
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
-MOSTLY = 0.5  # a property of all wrong calls is worth saying if at least this share of the calls with it is wrong
-NEARLY = 0.7  # the same for a property that the lesson does not name
-COMMON = 0.2  # if such a share of the right calls has it, too, it says nothing
-RARE = 5  # of so many sets of as many calls, at most one has it by chance
-SAID = ("where `", "where a value", "where the keys")  # such properties speak of the arguments
-# of most wrong inputs so much is true by chance
-SIZES = re.compile(r" has ((more than )?(one|two|three|\d) |(no )?(negative|positive) values)")
+CONFIRMED = 3  # so many further inputs with a property, and so many without it, confirm it
+NEARLY_ALL = 0.9  # such a share of the inputs with a property is wrong: others may be right by chance
+NEARLY = "nearly "  # stands before such a property
+CROSSING = 2  # and so many cases that one small change makes inputs of the other kind
+Test = Callable[[Call], bool]
+BORDER = re.compile(  # a property with a border that may as well lie elsewhere
+    r"(?:`(\w+)`|the right result) (?:has (\d+) bytes or|is (?:a number )?(?:less than )?2\*\*(\d+))"
+)
+SINGLE = (" is empty", " is None", " is 0")  # of such inputs there may be no other one
 OF_ONE = (
     " is 0",
     " is empty",
@@ -39,31 +41,87 @@ OF_ONE = (
 
 
 def where(
-    facts: Facts, wrong: Sequence[Call], among: Sequence[Call], fresh: Sequence[Call] = (), pairs: bool = False
+    facts: Facts,
+    wrong: Sequence[Call],
+    among: Sequence[Call],
+    fresh: Sequence[Call],
+    changed: Sequence[Call],
+    pairs: bool = False,
 ) -> str:
     """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong.
 
-    Of the ``fresh`` calls, by which it is not found, exactly those with a problem must have it, too. With ``pairs``,
-    two properties together as well.
+    Of the ``fresh`` calls and the ``changed`` ones, by which it is not found, exactly those with a problem must have
+    it, too, and pairs of inputs that differ in one thing must confirm it. With ``pairs``, two properties together as
+    well.
     """
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
         return ""  # of a single right call too much is true
-    for text, holds in _found(facts, chosen, among, pairs):
-        if all(holds(call) == bool(call.problem) for call in fresh):
-            return text
+    fits = list(_found(facts, chosen, among, pairs))
+    for least in (1.0, NEARLY_ALL):
+        for text, holds in fits:
+            least_often = 1 if text.endswith(SINGLE) else CONFIRMED if least == 1 else 3 * CONFIRMED
+            if least < 1 and (text.startswith("everywhere") or text.endswith(SINGLE)):
+                continue
+            if not _at_the_border(text, facts, [*among, *fresh, *changed]):
+                continue
+            if confirmed(facts, holds, fresh, changed, least, least_often):
+                return text if least == 1 else f"{NEARLY}{text}"
     return ""
 
 
-def at_least_where(facts: Facts, calls: Sequence[Call], among: Sequence[Call], others: Sequence[Call]) -> str:
+def _at_the_border(text: str, facts: Facts, calls: Sequence[Call]) -> bool:
+    """Whether numbers just below and just above a power of two, or lengths beside the one said, were tried."""
+    found = BORDER.search(text)
+    if not found:
+        return True
+    power, sizes = int(found[3]) if found[3] else 0, []
+    for call in calls:
+        name = found[1] or ""
+        value = call.case[facts.names.index(name)] if name in facts.names[: len(call.case)] else call.expected.result
+        value = len(value) if isinstance(value, bytes) else value
+        if isinstance(value, int | float | np.number):
+            sizes.append(int(value) if isinstance(value, int | np.integer) else float(value))
+    if not power:
+        length = int(found[2])
+        return {length - 1, length} <= {*sizes} if "or more" in text else {length, length + 1} <= {*sizes}
+    border = 2**power
+    return any(border / 2 <= size < border for size in sizes) and any(border <= size < 2 * border for size in sizes)
+
+
+def confirmed(
+    facts: Facts, holds: Test, fresh: Sequence[Call], changed: Sequence[Call], least: float, often: int
+) -> bool:
+    """Whether inputs by which a property is not found confirm that results are wrong where it holds, and only there.
+
+    There must be ``often`` of both kinds, and as many cases that a small change makes one of the others, or two. Of
+    those with the property at ``least`` this share must be wrong: a result may be right by chance.
+    """
+    inside: list[Call] = []
+    outside: list[Call] = []
+    for call in (*fresh, *changed):
+        (inside if holds(call) else outside).append(call)
+    if any(call.problem for call in outside) or min(len(inside), len(outside)) < often:
+        return False
+    if sum(call.problem is not None for call in inside) < least * len(inside):
+        return False
+    across = [call for call in changed if holds(call) != holds(facts.origin(call))]
+    differ = sum((call.problem is None) != (facts.origin(call).problem is None) for call in across)
+    return differ >= min(often, CROSSING)
+
+
+def at_least_where(
+    facts: Facts, calls: Sequence[Call], among: Sequence[Call], others: Sequence[Call], changed: Sequence[Call]
+) -> str:
     """The same where other calls may be wrong without it: those of the ``others`` that have it are wrong."""
+    every = [*others, *changed]
     for text, holds in _found(facts, {call.number for call in calls}, among, False):
-        if all(call.problem for call in others if holds(call)) and not text.startswith("everywhere"):
+        inside = [call for call in every if holds(call)]
+        crossing = sum(holds(call) and not holds(facts.origin(call)) for call in changed)
+        enough = len(inside) >= CONFIRMED and crossing >= CROSSING
+        if enough and all(call.problem for call in inside) and not text.startswith("everywhere"):
             return text
     return ""
-
-
-Test = Callable[[Call], bool]
 
 
 def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -> Iterator[tuple[str, Test]]:
@@ -156,37 +214,6 @@ def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> 
         for two in wide:
             if (pairs or " is '" in one) and one != two and have[one] & have[two] == chosen:
                 yield one, two
-
-
-def nearly(facts: Facts, wrong: Sequence[Call], among: Sequence[Call], tried: str, beyond: Sequence[Call] = ()) -> str:
-    """``; of the inputs tried, all wrong ones are some where …``: a property of these calls and few others, or "".
-
-    Those ``beyond`` the cases are counted, too.
-    """
-    also_wrong = [call for call in beyond if call.problem]
-    cases, wrong_cases = {call.number for call in among}, {call.number for call in wrong}
-    among, chosen = [*among, *beyond], wrong_cases | {call.number for call in also_wrong}
-    by_lesson = of_lesson(facts, among)
-    properties = dict(by_lesson)
-    if len(also_wrong) >= FEWEST or all(isinstance(call.expected.result, bool | np.bool_) for call in among):
-        for call in among:
-            for name, holds in properties_at(facts.spec, call.number).items():
-                if name.startswith(SAID) and "2**" not in name and not SIZES.search(name):
-                    properties.setdefault(name, set()).update([call.number] if holds else [])
-    found = []
-    for name, true in properties.items():
-        share = MOSTLY if name in by_lesson else NEARLY
-        by_chance = math.comb(len(true), len(chosen)) * RARE > math.comb(len(among), len(chosen))
-        common = len(true - chosen) > COMMON * (len(among) - len(chosen))
-        if chosen < true and len(chosen) >= max(FEWEST, share * len(true)) and not by_chance and not common:
-            found.append((len(true), name))
-    if not found:
-        return ""
-    _, name = min(found)
-    n, more = len(wrong_cases), len((properties[name] & cases) - wrong_cases)
-    which = f"all {n} wrong ones are some" if n > 1 else "the wrong one is one"
-    others = f"{more} more such input{'s are' if more > 1 else ' is'}" if more else "further such inputs are"
-    return f"; {tried}, {which} {name} ({others} right)"
 
 
 def _union(facts: Facts, chosen: set[int], among: Sequence[Call]) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..compare import difference, equal, short
 from ..verdict import Call, Facts, size_of
+from .chance import wrong_beyond
 from .fields import is_plural, kind_of
 from .numbers import array_of, settled
 from .profile import profile
@@ -18,9 +19,8 @@ from .seen import Seen, number
 
 Pair = tuple[np.ndarray, np.ndarray]
 SHARES = (0.01, 0.05, 0.1)  # of the right number
-NARROW = 4  # the largest quotient by the right number is at most so many times the smallest
 FEWEST = 3  # numbers of which a property is said
-NEXT_TO_1 = (0.95, 1.05)
+CONFIRMED = 12  # numbers that show it, with those of further inputs
 PARTS = 6  # of a result that are named
 EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
 LONGEST = 150  # characters of two types
@@ -59,17 +59,19 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
             "wrong results", f"{_type_right(calls, 'of the results ')}what is in them is not right{which}", rank=99
         )
     far = number(max(map(_farthest, calls, known)))
+    beyond = [pair for call in wrong_beyond(facts) if (pair := _pair(call, facts.spec.tolerance)) is not None]
+    said = _traits(known, beyond)
     if all(e.size == 1 for e, _ in known):
-        text = f"{_type_right(calls)}the numbers are off by up to {far}{_traits(known)}{_examples(calls)}"
+        text = f"{_type_right(calls)}the numbers are off by up to {far}{said}{_examples(calls)}"
         return Seen("wrong numbers", text, rank=98)
     counts = [(int((e != g).sum()), e.size) for e, g in known]
     n, of = max(counts, key=lambda count: count[0] / max(1, count[1]))  # the largest share
     if all((e != g).all() for e, g in known):
-        text = f"type and shape are right, and all values are off, by up to {far}{_traits(known)}"
+        text = f"type and shape are right, and all values are off, by up to {far}{said}"
         return Seen("wrong values", text, rank=98)
     many = f"at most {n} of {of} in a result are wrong" if n < of else "in some results all are wrong, in others not"
     text = f"type and shape are right, and values are off by up to {far}; {many}"
-    return Seen("wrong values", text + _traits(known), rank=98)
+    return Seen("wrong values", text + said, rank=98)
 
 
 def _same_values(call: Call) -> bool:
@@ -154,34 +156,23 @@ def _pair(call: Call, tolerance: float) -> Pair | None:
         return e, settled(e, g, tolerance)
 
 
-def _traits(pairs: Sequence[Pair]) -> str:
-    """What holds for every wrong number of all pairs: the side on which it lies, its sign, its power of two."""
+def _traits(pairs: Sequence[Pair], beyond: Sequence[Pair]) -> str:
+    """What holds for every wrong number of all pairs, and of those beyond the cases: its side, sign, power of two."""
+    every = [_wrong(pairs), _wrong([*pairs, *beyond])]
+    if every[0][0].size < FEWEST or every[1][0].size < CONFIRMED:
+        return ""
+    found = [words for words, holds in _TESTS if all(holds(e, g) for e, g in every)]
+    shares = [s for s in SHARES if all((np.abs(g - e) <= s * np.abs(e)).all() for e, g in every)]
+    if not found and shares:
+        found = [f"each is off by at most {number(100 * shares[0])} % of the right one"]
+    return f"; {found[0]}" if found else ""
+
+
+def _wrong(pairs: Sequence[Pair]) -> Pair:
+    """The wrong numbers of all pairs, each beside the right one."""
     e, g = (np.concatenate([pair[side][pair[0] != pair[1]].reshape(-1) for pair in pairs]) for side in (0, 1))
-    if e.size < FEWEST:
-        return ""
-    found, times = [words for words, holds in _TESTS if holds(e, g)], _times(e, g)
-    if not found and (share := next((s for s in SHARES if (np.abs(g - e) <= s * np.abs(e)).all()), 0)):
-        found = [f"each is off by at most {number(100 * share)} % of the right one"]
-    elif times:
-        found = [*found[:1], times]
-    return "".join(f"; {words}" for words in (found if found[-1:] == [times] else found[:1]))
-
-
-def _times(e: np.ndarray, g: np.ndarray) -> str:
-    """``each is 0.5 to 0.9 times the right one``, if these quotients are not far apart and have one sign."""
-    if not e.all():
-        return ""
-    ratio = g / e
-    low, high = float(ratio.min()), float(ratio.max())
-    near = low * high > 0 and max(abs(low), abs(high)) <= NARROW * min(abs(low), abs(high))
-    if not near or (NEXT_TO_1[0] < low and high < NEXT_TO_1[1]):
-        return ""  # nobody can tell anything from a quotient of nearly 1
-    one, two = _rounded(low), _rounded(high)
-    return f"each wrong one is {one if one == two else f'{one} to {two}'} times the right one"
-
-
-def _rounded(x: float) -> str:
-    return f"about {x:.2g}"
+    finite = np.isfinite(e) & np.isfinite(g)
+    return e[finite], g[finite]
 
 
 def _exponents(e: np.ndarray, g: np.ndarray) -> bool:

@@ -38,8 +38,13 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         alike = {(repr(e), repr(g)): (call, e, g) for call, e, g in wrong}  # a pair that comes twice is one proof
         pairs_seen = [set(of_pair(facts, call, e, g, 1, key)) for call, e, g in alike.values()]
         seen, places = most_common(pairs_seen)
-        where = "" if len(wrong) == len(calls) else f" ({len(wrong)} of the {len(calls)} wrong results)"
-        few = (
+        where = (
+            ""
+            if len(wrong) == len(calls)
+            else f" (in {len(wrong)} of {len(calls)} wrong results, with those of further inputs)"
+        )
+        phrases = spec.observe is not None and seen is not None and "stands in place of" in seen.text  # of the check
+        few = phrases or (
             len(alike) < DIFFERENT and seen is not None and bool(BY_HOW_MUCH.search(seen.text))
         )  # of one or two: chance
         if seen is None or seen.rank >= VAGUE or few or len(places) < len(alike):

@@ -83,14 +83,15 @@ def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
     if len(expected) == len(got):
         numbers_e, numbers_g = (np.frombuffer(x, np.uint8) for x in (expected, got))
         differs = numbers_e != numbers_g
-        if all({int(a), int(b)} == {0, 0x80} for a, b in zip(numbers_e[differs], numbers_g[differs])):
-            found = "-0.0 is expected and 0.0 found" if 0x80 in numbers_e[differs] else "0.0 is expected and -0.0 found"
-            yield Seen(
-                "the sign of a zero",
-                f"only the highest bit of bytes that are 0 differs, as if {found}",
-                "-0.0 and 0.0 are equal as numbers, and their bytes differ.",
-                6,
-            )
+        if len(shown := {(int(a), int(b)) for a, b in zip(numbers_e[differs], numbers_g[differs])}) == 1:
+            ((right, mine),) = shown
+            if {right, mine} == {0, 0x80}:
+                yield Seen(
+                    "the sign of a zero",
+                    f"only bytes that must be {right:02x} are wrong, and each of them is {mine:02x}",
+                    "-0.0 and 0.0 are equal as numbers, and their bytes differ.",
+                    6,
+                )
         if ((numbers_e >> 4 | (numbers_e & 15) << 4) == numbers_g)[differs].all() and differs.sum() > 1:
             yield Seen(
                 "nibbles swapped",

@@ -18,7 +18,7 @@ FEWEST = 3  # results of which the first wrong place is said
 
 
 def profile(calls: Sequence[Call], tolerance: float) -> str:
-    """``; the length is right in all of them, and the first 4 bytes are``: of bytes, texts, lists and tuples."""
+    """``; the number of bytes is right in all of them; the first 4 are right``: of bytes, texts, lists and tuples."""
     kinds = {type(x).__name__ for call in calls for x in (call.expected.result, call.outcome.result)}
     if len(kinds) != 1 or (kind := kinds.pop()) not in UNITS:
         return ""
@@ -37,9 +37,9 @@ def profile(calls: Sequence[Call], tolerance: float) -> str:
 def _of_lengths(off: Sequence[int], one: str, many: str) -> str:
     low, high = min(off), max(off)
     if low == high == 0:
-        return "the length is right in all of them"
+        return f"the number of {many} is right in all of them"
     if low <= 0 <= high:
-        return f"the length is wrong in {sum(n != 0 for n in off)} of {len(off)}"
+        return f"the number of {many} is wrong in {sum(n != 0 for n in off)} of {len(off)}"
     few, most = sorted((abs(low), abs(high)))
     count = f"{few}" if few == most else f"{few} to {most}"
     return f"each has {count} {one if most == 1 else many} too {'many' if low > 0 else 'few'}"

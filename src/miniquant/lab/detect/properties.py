@@ -16,6 +16,7 @@ from ..attempt import cases_of, expected_of
 from ..compare import numpy_of
 from ..fresh_cases import fresh_cases
 from ..more_cases import more_cases
+from ..pair_cases import pair_cases
 from ..spec import Case, Exercise
 from ..verdict import Call, Facts
 from .formulas import quantities_of
@@ -52,9 +53,11 @@ def _at(spec: Exercise, number: int) -> tuple[Case, Any]:
     cases = cases_of(spec)
     if number < len(cases):
         return cases[number], expected_of(spec)[number].result
-    further = more_cases(spec)
-    beyond = number - len(cases)
-    case, right = further[beyond] if beyond < len(further) else fresh_cases(spec)[beyond - len(further)]
+    further, beyond = more_cases(spec), number - len(cases)
+    if beyond >= len(further) + len(fresh := fresh_cases(spec)):
+        pair = pair_cases(spec)[beyond - len(further) - len(fresh)]
+        return pair.case, pair.right.result
+    case, right = further[beyond] if beyond < len(further) else fresh[beyond - len(further)]
     return case, right.result
 
 

@@ -16,7 +16,7 @@ from ..verdict import Call, Facts
 from .arguments import of_arguments
 from .axes import of_axes
 from .bytemap import of_map
-from .chance import ELSEWHERE, FEWEST, constant_where_wrong, is_fact, most_telling, wrong_beyond
+from .chance import ELSEWHERE, FEWEST, constant_where_wrong, is_fact, is_weak, most_telling, wrong_beyond
 from .differences import of_differences
 from .digits import of_digits
 from .distance import how_far_off
@@ -91,7 +91,7 @@ def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call
     found = [(seen, [calls[place] for place in places])]
     rest = [place for place in range(len(calls)) if place not in places]
     if rest:
-        second, _ = most_common([{one for one in sets[place] if is_fact(one)} for place in rest])
+        second, _ = most_common([{one for one in sets[place] if is_fact(one) and not is_weak(one)} for place in rest])
         if second and (len(rest) > 1 or second.rank < SURE):
             found.append((second, [calls[place] for place in rest]))
     return found

@@ -72,7 +72,7 @@ def near(facts: Facts) -> Near | None:
     if not alike:
         return None
     found = [_least(facts, variant, facts.calls if whole else good) for variant in alike]
-    found = [variant for variant in found if not does_otherwise(variant.phrase, facts.function)]
+    found = [variant for variant in found if not does_otherwise(variant.phrase, facts.function, facts.spec.reference)]
     if not found:
         return None
     least = min(variant.rank for variant in found)
@@ -89,7 +89,7 @@ def near(facts: Facts) -> Near | None:
 
 def _agrees_there(facts: Facts, variant: Variant) -> bool:
     """Whether a variant gives what the student's function gives, on inputs by which nothing is found."""
-    for call in facts.fresh:
+    for call in (*facts.fresh, *facts.changed):
         theirs = attempt(facts.spec, variant.function, call.case, SECONDS)
         if isinstance(theirs.error, TooSlow) or isinstance(call.outcome.error, TooSlow):
             continue

@@ -22,6 +22,7 @@ from ..compare import equal
 from ..fresh_cases import fresh_cases
 from ..limit import TooSlow
 from ..more_cases import further, more_cases, tried
+from ..pair_cases import pair_cases
 from ..spec import Exercise, Function
 from ..verdict import Call, Facts, problem, size_of
 from .arrays import ARRAY_STEPS
@@ -197,7 +198,8 @@ def _all_right(budget: _Budget, changed: Function, calls: Sequence[Call]) -> boo
     spec = budget.spec
     if not all(budget.result(changed, call) for call in calls):
         return False
-    beyond = chain(further(spec, changed), tried(spec, changed, fresh_cases(spec)))
+    pairs = [(pair.case, pair.right) for pair in pair_cases(spec)]
+    beyond = chain(further(spec, changed), tried(spec, changed, fresh_cases(spec)), tried(spec, changed, pairs))
     return all(problem(spec, case, mine, right) is None for case, right, mine in beyond)
 
 

@@ -44,11 +44,15 @@ def observed(function, case):
     """The tensors, and the settings as a JSON parser reads them."""
     result = function(*case)
     if not isinstance(result, tuple) or len(result) != 2 or not isinstance(result[1], str):
-        raise Finding("a pair is expected: tensors by name, and a text", f"{kind(result)}: {short(result)}"[:300])
+        raise Finding(
+            "a pair is expected: tensors by name, and a text",
+            f"{kind(result)}: {short(result)}"[:300],
+            short(flatten_optimizer(*case)),
+        )
     try:
         return in_order(result[0]), in_order(json.loads(result[1]))
     except json.JSONDecodeError:
-        raise Finding("the second part is no JSON", short(result[1])) from None
+        raise Finding("the second part is no JSON", short(result[1]), short(flatten_optimizer(*case)[1])) from None
 
 
 def trained(optimizer, shapes, steps, **options):
