@@ -7,8 +7,8 @@
 The faults are those of mutmut; the runner is ours, because mutmut leaves out decorated functions, kernels that numba
 compiles among them, and all code outside functions. Nothing on the disk is changed: torch and the like are imported
 once, each mutant gets a fork of that process, and there an import hook hands out the changed source of one module. It
-is tried with the tests of its own package (and those named in ``PACKAGES``) that execute the changed line, the quickest
-first, until one fails.
+is tried with the tests of its own package (and those named in ``PACKAGES``; ``FILES`` has modules that are tried with
+fewer) that execute the changed line, the quickest first, until one fails.
 
 Each verdict goes into ``.mutants/`` at once, so a run can be broken off; a finished module goes into
 ``tests/mutants.json``. A module is measured again when its code has changed (docstrings and comments do not count), and
@@ -43,6 +43,18 @@ PACKAGES = {
     "calibrate": ["calibrate"],
     "runtime": ["runtime", "formats/bump"],
 }
+# modules, or folders, that a package's tests would try for hours -> the files that are asked instead, which are quick
+FILES = {
+    "core/registers.py": ["core/test_registers.py"],
+    "formats/gguf/compiled/": ["formats/gguf/codecs/test_compiled_in_python.py"],
+    "formats/gguf/compiled/vectors.py": ["formats/gguf/codecs/test_compiled_registers.py"],
+    "formats/gguf/write.py": [f"formats/gguf/test_{name}.py" for name in ("gguf_file", "gguf_refused", "gguf_lazy")],
+    "runtime/compiled.py": ["runtime/test_bump_kernels.py"],
+    "runtime/lanes.py": ["runtime/test_lanes.py"],
+    "runtime/products.py": ["runtime/test_products_in_python.py"],
+    "runtime/unpacking.py": ["runtime/test_products_in_python.py"],
+    "runtime/runtime.py": ["runtime/test_bump_runtime.py", "runtime/test_bump_speak.py"],
+}
 
 
 def modules_of(names: list[str]) -> list[str]:
@@ -52,6 +64,12 @@ def modules_of(names: list[str]) -> list[str]:
     if unknown := [name for name in names if name not in PACKAGES and name not in every]:
         sys.exit(f"no such package or module: {', '.join(unknown)}; packages are {', '.join(PACKAGES)}")
     return [m for m in every if not names or m in names or m.split("/")[0] in names]
+
+
+def asked(module: str) -> list[str]:
+    """The folders and files of tests that a module's mutants are tried with."""
+    own = FILES.get(module) or FILES.get(module.rpartition("/")[0] + "/")
+    return own or PACKAGES[module.split("/")[0]]
 
 
 def current(module: str) -> str:
@@ -193,7 +211,7 @@ def main() -> int:
     for module in todo:
         package = module.split("/")[0]
         try:
-            known = knowledge(PACKAGES[package], [m for m in todo if m.startswith(package)], deadline)
+            known = knowledge(asked(module), [m for m in todo if m.startswith(package)], deadline)
             entry = measure(module, result["modules"].get(module), known, deadline, args.sample)
         except TimeoutError:
             entry = None

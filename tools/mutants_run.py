@@ -216,8 +216,13 @@ def _child(work: Callable[[Path], int], folder: Path) -> None:
 
 
 def knowledge(folders: list[str], modules: list[str], deadline: float) -> dict[str, dict[str, Any]]:
-    """Of every test file: its tests' times and the lines that they execute, learnt anew where something changed."""
-    files = sorted({str(p.relative_to(ROOT)) for f in folders for p in (ROOT / "tests" / f).rglob("test_*.py")})
+    """Of every test file in these folders, or named itself: its tests' times and the lines that they execute.
+
+    It is learnt anew where something changed.
+    """
+    named = [ROOT / "tests" / folder for folder in folders]
+    found = {path for place in named for path in (place.rglob("test_*.py") if place.is_dir() else [place])}
+    files = sorted(str(path.relative_to(ROOT)) for path in found)
     files += [f"src/miniquant/{m}" for m in modules if ">>> " in (SOURCE / m).read_text("utf-8")]
     shared = hashlib.sha256()
     for path in sorted([*(ROOT / "tests").rglob("*.py"), *(ROOT / "conformance").glob("*.py")]):
@@ -344,13 +349,18 @@ def _names(file: str, module: str) -> bool:
 
 def judge(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]]) -> tuple[str, str, float]:
     """What becomes of a mutant: "killed", "survived", "timeout" or "crash"; the file that killed it; the seconds."""
-    cpu = int(15 + 4 * sum(cost for _, _, cost in files)) + COMPILING * module.startswith(COMPILED)
+    cpu = int(15 + 4 * sum(cost for _, _, cost in files)) + COMPILING * _compiles(module, files)
     ended, seconds, folder = in_fork(lambda folder: _try(module, mutant, files, cpu, folder), 60 + 4 * cpu)
     if ended == 70:
         sys.exit(f"{module}:{mutant.line}: the run went wrong\n{(folder / 'out.txt').read_text()[-2000:]}")
     killer = folder / "killer"
     result = {0: "survived", 1: "killed"}.get(ended, str(ended)) if isinstance(ended, int) else ended
     return result, killer.read_text() if killer.exists() else "", seconds
+
+
+def _compiles(module: str, files: list[tuple[str, list[str], float]]) -> bool:
+    """Whether numba compiles the mutant."""
+    return module.startswith(COMPILED) and not all(file.endswith("_in_python.py") for file, _, _ in files)
 
 
 def _limit() -> None:
@@ -367,7 +377,7 @@ def _try(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]],
     """0: every test passed, 1: one failed, 70: something is wrong with this runner."""
     _limit()
     resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu + 2))  # seconds: SIGXCPU ends a loop that never returns
-    if module.startswith(COMPILED):  # numba would take a kernel with another number in it for the one it has kept
+    if _compiles(module, files):  # numba would take a kernel with another number in it for the one it has kept
         os.environ["MINIQUANT_CACHE"] = str(folder / "kernels")
         changed = "*.nb?" if Path(module).stem in CALLED else f"{Path(module).stem}.*.nb?"
         ignored = shutil.ignore_patterns(changed)

@@ -82,3 +82,14 @@ def test_what_no_test_executes_is_tried_first_by_the_files_that_name_its_module_
     fault = Mutant("", 23, 23, "", "", "", function)
     chosen = choose("formats/gguf/pre_tokenizers.py", fault, known, Counter({far: 9, near: 3}))
     assert chosen == [(named, ["b", "a", "c"], 13.5), (near, ["d"], 0.5), (far, ["quick"], 0.25)]
+
+
+def test_a_module_with_quick_tests_of_its_own_is_tried_with_these_and_any_other_with_its_package_s():
+    assert mutants.asked("core/files.py") == ["core"]
+    assert mutants.asked("core/registers.py") == ["core/test_registers.py"]
+    loops = mutants.asked("formats/gguf/compiled/k_quants.py")
+    assert loops == ["formats/gguf/codecs/test_compiled_in_python.py"]
+    assert mutants.asked("formats/gguf/compiled/vectors.py") != loops
+    for what, files in mutants.FILES.items():
+        assert (mutants.SOURCE / what).exists(), what
+        assert all((mutants.ROOT / "tests" / file).is_file() for file in files), what

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 
 import gguf
@@ -276,27 +273,6 @@ def test_activations_are_rounded_as_ggml_s_reference_does_it(kind):
 def test_a_type_without_a_kernel_is_refused():
     with pytest.raises(QuantizationError, match="no kernel for Q8_K; there are FP32"):
         matvec(np.zeros(292, np.uint8), BumpType.Q8_K, np.zeros(256, np.float32), np.zeros(1, np.float32))
-
-
-def test_a_processor_without_an_instruction_for_four_products_gives_the_same_integers():
-    code = """
-import numpy as np
-from numba import njit
-from miniquant.runtime.lanes import bytes64, dot, ints16, store
-@njit
-def four(total, u, s):
-    store(total, dot(ints16(total), bytes64(u), bytes64(s)))
-u, s = np.random.default_rng(0).integers(0, 256, (2, 64), np.uint8)
-u[:8], s[:4], s[4:8] = 255, 128, 127
-total = np.arange(16, dtype=np.int32)
-right = total + (u.astype(int) * s.view(np.int8)).reshape(16, 4).sum(1)
-four(total.ctypes.data, u.ctypes.data, s.ctypes.data)
-assert np.array_equal(total, right), (total, right)
-assert "vpdpbusd" not in "".join(four.inspect_asm().values())
-"""
-    plain = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=plain)
-    assert done.returncode == 0, done.stderr
 
 
 def test_the_package_is_not_littered_with_compiled_code():

@@ -456,3 +456,26 @@ def test_reading_and_writing_import_neither_numba_nor_torch(minigpts):
     done = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=True)
     loaded = set(json.loads(done.stdout.replace("'", '"')))
     assert not loaded & {"numba", "torch", "llvmlite"}
+
+
+def test_each_head_s_softmax_has_a_largest_score_of_its_own(minigpts):
+    """One head's scores are ten thousand above those of the others, which are mixed by their own softmax."""
+    with Runtime(minigpts / "F32" / "weights.bump") as runtime:
+        heads, width = runtime.config.heads, runtime.config.head_dim
+        q, k, v = np.random.default_rng(1).normal(size=(3, 2, heads, width)).astype(np.float32)
+        q[:, 0], k[:, 0] = 100, 100
+        mixed = np.full((2, heads * width), np.nan, np.float32)
+        runtime._attend(0, *(a.reshape(2, -1) for a in (q, k, v)), mixed)
+    scores = np.einsum("thw,shw->hts", q.astype(float), k.astype(float)) / width**0.5
+    scores[:, 0, 1] = -np.inf
+    shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    right = np.einsum("hts,shw->thw", shares / shares.sum(axis=-1, keepdims=True), v.astype(float))
+    assert np.allclose(mixed, right.reshape(2, -1), rtol=1e-5, atol=1e-5)
+
+
+def test_the_kernels_of_all_matrices_are_there_before_the_first_token(minigpts, monkeypatch):
+    warmed = []
+    monkeypatch.setattr(module, "warm", lambda kinds: warmed.extend(kinds))
+    with Runtime(minigpts / "Q4_K" / "weights.bump") as runtime:
+        matrices = [t.dtype for t in runtime.file.tensors.values() if len(t.shape) == 2]
+    assert len(warmed) == len(matrices) > 0 and set(warmed) == set(matrices)

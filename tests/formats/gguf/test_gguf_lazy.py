@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from miniquant.core.errors import SchemeError
 from miniquant.formats.gguf import LazyTensor, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
-from miniquant.formats.gguf.write import CHUNK, PIECE
+from miniquant.formats.gguf.write import CHUNK, PIECE, Weighed, _in_order, _pieces, weighed
 
 
 def lazy(w, asked):
@@ -33,6 +35,7 @@ def test_a_lazy_tensor_gives_the_bytes_of_the_array(shape, kind, dtype, tmp_path
     for name, value in (("array", w), ("lazy", lazy(w, asked))):
         write_gguf(tmp_path / name, {"w": (value, kind) if kind else value, "last": w}, {})
     assert (tmp_path / "array").read_bytes() == (tmp_path / "lazy").read_bytes()
+    asked.sort()  # of two threads, either may ask first
     starts, stops = [start for start, _ in asked], [stop for _, stop in asked]
     n_rows = w.size // shape[-1]
     assert starts == [0, *stops[:-1]][: len(starts)] and (stops[-1] if stops else 0) == n_rows
@@ -86,3 +89,37 @@ def test_pieces_are_read_in_several_threads_at_once_and_written_in_their_order(t
     write_gguf(tmp_path / "lazy.gguf", {"w": (LazyTensor(w.shape, "float32", some), "Q8_0"), "b": w[0]}, {})
     write_gguf(tmp_path / "plain.gguf", {"w": (w, "Q8_0"), "b": w[0]}, {})
     assert (tmp_path / "lazy.gguf").read_bytes() == (tmp_path / "plain.gguf").read_bytes()
+
+
+def test_no_more_threads_read_than_there_are_cores_and_one_piece_more_waits_for_its_turn(monkeypatch):
+    monkeypatch.setattr(rows, "THREADS", 2)
+    drawn, busy, most, lock = [], [0], [0], threading.Lock()
+
+    def job(number):
+        with lock:
+            busy[0] += 1
+            most[0] = max(most[0], busy[0])
+        time.sleep(0.02)
+        with lock:
+            busy[0] -= 1
+        return bytes([number])
+
+    def jobs():
+        for number in range(12):
+            drawn.append(number)
+            yield partial(job, number)
+
+    parts = _in_order(jobs(), threads=True)
+    assert next(parts) == b"\0" and drawn == [0, 1, 2]
+    assert b"".join(parts) == bytes(range(1, 12)) and most == [2]
+
+
+def test_each_expert_of_one_row_begins_a_piece():
+    assert list(_pieces(3, 1, 5)) == [(0, 1), (1, 2), (2, 3)]
+
+
+def test_a_tensor_is_weighed_if_there_is_an_importance_and_a_pair_if_there_is_none():
+    w, importance = np.ones((2, 32), np.float32), np.ones((1, 32), np.float32)
+    assert weighed(w, "Q4_0", None) == (w, "Q4_0")
+    found = weighed(w, "Q4_0", importance)
+    assert isinstance(found, Weighed) and found.data is w and found.dtype == "Q4_0" and found.importance is importance
