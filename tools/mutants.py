@@ -46,6 +46,9 @@ PACKAGES = {
 # modules, or folders, that a package's tests would try for hours -> the files that are asked instead, which are quick
 FILES = {
     "core/registers.py": ["core/test_registers.py"],
+    "formats/gguf/codecs/rows.py": [
+        f"formats/gguf/codecs/test_{n}.py" for n in ("codecs_that_round", "compiled_forms")
+    ],
     "formats/gguf/compiled/": ["formats/gguf/codecs/test_compiled_in_python.py"],
     "formats/gguf/compiled/vectors.py": ["formats/gguf/codecs/test_compiled_registers.py"],
     "formats/gguf/write.py": [f"formats/gguf/test_{name}.py" for name in ("gguf_file", "gguf_refused", "gguf_lazy")],
