@@ -50,7 +50,7 @@ def _round(x: Any, low: Any, d: Any, shift: Any, top: Any, q: Any) -> None:
 
 
 @inner
-def _put_nibbles(q: Any, lane: Any, five: Any, out: Any) -> None:
+def put_nibbles(q: Any, lane: Any, five: Any, out: Any) -> None:
     """Fifth bits where there are some, then nibbles.   q: (32, 16) int32 -> out: (16 or 20,) uint8."""
     at = 0
     if five:
@@ -129,9 +129,9 @@ def encode_nibbles(w: Any, importance: Any, out: Any, kind: int, attempts: Any) 
             put_half(block, 0, head[0, 0, lane])
             if mins:
                 put_half(block, 2, head[1, 0, lane])
-                _put_nibbles(q, lane, five, block[4:])
+                put_nibbles(q, lane, five, block[4:])
             else:
-                _put_nibbles(q, lane, five, block[2:])
+                put_nibbles(q, lane, five, block[2:])
 
 
 @inner
@@ -213,14 +213,14 @@ def encode_iq4(w: Any, importance: Any, out: Any, levels: Any) -> None:
             block = out[first + lane]
             put_half(block, 0, head[0, lane])
             if subs == 1:
-                _put_nibbles(q, lane, False, block[2:])
+                put_nibbles(q, lane, False, block[2:])
                 continue
             high = i32(0)
             for t in range(8):
                 bits = i32(whole[t, lane]) + 32
                 high |= (bits >> 4) << 2 * t
                 block[4 + t // 2] = u8(bits & 15) if t % 2 == 0 else u8(block[4 + t // 2] | (bits & 15) << 4)
-                _put_nibbles(q[32 * t : 32 * t + 32], lane, False, block[8 + 16 * t :])
+                put_nibbles(q[32 * t : 32 * t + 32], lane, False, block[8 + 16 * t :])
             block[2], block[3] = u8(high & 255), u8(high >> 8)
 
 
