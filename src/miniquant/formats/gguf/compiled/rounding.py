@@ -27,7 +27,22 @@ from .searches import (
     scale_alone,
     scale_and_min,
 )
-from .vectors import N, every, inner, load, magnitude, negative, rint, root, store, to_ints, where
+from .vectors import (
+    N,
+    bytes_of,
+    every,
+    inner,
+    load,
+    magnitude,
+    negative,
+    read,
+    rint,
+    root,
+    store,
+    to_ints,
+    where,
+    write,
+)
 
 f32, i32, u8, u32 = np.float32, np.int32, np.uint8, np.uint32
 Q4_0, Q4_1, Q5_0, Q5_1 = 2, 3, 6, 7  # ggml's numbers
@@ -132,6 +147,32 @@ def encode_nibbles(w: Any, importance: Any, out: Any, kind: int, attempts: Any) 
                 put_nibbles(q, lane, five, block[4:])
             else:
                 put_nibbles(q, lane, five, block[2:])
+
+
+def encode_q4_1(w: Any, out: Any) -> None:
+    """w: (blocks, 32) float32   ->   out: (blocks, 20) uint8. Along the block, which takes a third of the time."""
+    ends, top, endless = np.empty((2, N), f32), f32(15), f32(np.inf)
+    for b in range(len(w)):
+        block, found = w[b], out[b]
+        first, second = read(block, 0), read(block, N)
+        store(ends, 0, where(first < second, first, second))
+        store(ends, 1, where(first > second, first, second))
+        low, high = ends[0, 0], ends[1, 0]
+        for lane in range(1, N):
+            low, high = min(low, ends[0, lane]), max(high, ends[1, lane])
+        if low == ZERO:
+            for v in block:
+                low = v if v == ZERO else low  # of two zeros the last, as in numpy
+        d = ZERO if high == low else (high - low) / top
+        inverted = ZERO if d == ZERO else ONE / d
+        put_half(found, 0, d)
+        put_half(found, 2, low)
+        if not (d < endless and inverted < endless):
+            first = second = every(ZERO)
+            low = inverted = ZERO
+        q = to_ints(at_most((first - low) * inverted + f32(0.5), top))
+        q = q | to_ints(at_most((second - low) * inverted + f32(0.5), top)) << 4
+        write(found, 4, bytes_of(q))
 
 
 @inner
@@ -270,6 +311,7 @@ for _kind in (Q4_0, Q4_1, Q5_0, Q5_1):
     for _what in (ENCODE, ENCODE_WEIGHTED):
         _steps = finer_steps(15 if _kind in (Q4_0, Q4_1) else 31)
         FORMS[GGMLType(_kind), _what] = Form(encode_nibbles, (_kind, _steps), importance=True)
+FORMS[GGMLType.Q4_1, ENCODE] = Form(encode_q4_1)
 for _name in ("IQ4_NL", "IQ4_XS"):
     for _what in (ENCODE, ENCODE_WEIGHTED):
         FORMS[GGMLType[_name], _what] = Form(encode_iq4, (LEVELS,), importance=True)
