@@ -164,10 +164,12 @@ def memory(size: int, folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def table(title: str, columns: tuple[str, ...], rows: dict[str, dict[str, float]]) -> str:
-    """A titled table of numbers for the terminal."""
+    """A titled table of numbers for the terminal; what a row lacks is left out."""
     width = max(map(len, rows))
     lines = [f"\n{title}", " " * width + "".join(f"{column:>12}" for column in columns)]
-    lines += [f"{name:{width}}" + "".join(f"{row[column]:12,g}" for column in columns) for name, row in rows.items()]
+    for name, row in rows.items():
+        cells = (f"{row[column]:,g}" if column in row else "" for column in columns)
+        lines.append(f"{name:{width}}" + "".join(f"{cell:>12}" for cell in cells))
     return "\n".join(lines)
 
 

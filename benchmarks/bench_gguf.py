@@ -1,18 +1,20 @@
-"""Real GGUF against the official package: block codecs, opening a file; and what llama.cpp makes of our files.
+"""Real GGUF: block codecs beside ggml's C and the official package, opening a file; and what llama.cpp makes of ours.
 
-python benchmarks/bench_gguf.py [--size 4096] [--repetitions 9] [--windows 16] [--out FOLDER]
+python benchmarks/bench_gguf.py [--size 4096] [--types Q8_0 Q4_K …] [--repetitions 9] [--windows 16] [--out FOLDER]
 
-Rates are in MB/s of float32, whatever the type in the file. Ours run as they are (in threads) and in one thread. Beside
-them, in turns, so that a busy moment of the machine meets all of them, run `np.copyto` and a referee: the `gguf`
-package's numpy codecs, and where it cannot encode or decode a type (K-quants, NVFP4, Q1_0, Q2_0), ggml's C. Every type
-with a codec has its rows. All but `np.copyto` return fresh memory, as they do for a user, and waiting for its pages is
-part of their time. Writes gguf.json; a few minutes on a quiet machine.
+Rates are in MB/s of float32, whatever the type in the file, the best of the repetitions. In turns, so that a busy
+moment of the machine meets all of them, run ours in numpy, ours compiled, both in one thread, ours compiled in two,
+ggml's C in one, the `gguf` package's numpy where it has the type, and `np.copyto`. "encode" and "decode" return fresh
+memory, as they do for a user; waiting for its pages is part of their time. "decode again" fills the same memory each
+time. With --types only the codecs of those types run, and nothing is written. Else it writes gguf.json; ten minutes on
+a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,38 +29,44 @@ from bench import HERE, table
 from tqdm import tqdm
 
 from miniquant.core.machine import hardware, versions
-from miniquant.evaluate.llamacpp import LlamaCpp
+from miniquant.evaluate.llamacpp_process import _Inside
 from miniquant.evaluate.quality import evaluate, evaluate_in_llamacpp
 from miniquant.formats.gguf import GGMLType, decode, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
+from miniquant.formats.gguf.compiled import SWITCH
 from miniquant.models.corpus import held_out_windows, load_tokenizer
 from miniquant.models.file_types import FILE_TYPES
 from miniquant.models.pretrained import load_pretrained
 from miniquant.models.to_gguf import minigpt_from_gguf, write_minigpt
 
 Job = Callable[[], Any]
+KINDS = [kind for kind, codec in CODECS.items() if not codec.identity]
+FORMS = {"numpy": ("0", 1), "compiled": ("1", 1), "two threads": ("1", 2)}  # the switch of the codecs, threads
+COLUMNS = (*FORMS, "ggml's C", "official", "copy", "times C", "times one")
 
 
-def in_turns(jobs: dict[str, Job], repetitions: int) -> dict[str, dict[str, float]]:
-    """Best and median seconds of each job: every repetition runs all of them, after one that is not counted."""
+def in_turns(jobs: dict[str, Job], repetitions: int) -> dict[str, list[float]]:
+    """Seconds of each job: every repetition runs all of them, another one first, after one that is not counted."""
     seconds: dict[str, list[float]] = {name: [] for name in jobs}
-    for _ in range(repetitions + 1):
-        for name, job in jobs.items():
+    names = list(jobs)
+    for repetition in range(repetitions + 1):
+        for name in names[repetition % len(names) :] + names[: repetition % len(names)]:
             start = time.perf_counter()
-            job()
+            jobs[name]()
             seconds[name].append(time.perf_counter() - start)
-    return {name: {"best": min(s[1:]), "median": float(np.median(s[1:]))} for name, s in seconds.items()}
+    return {name: found[1:] for name, found in seconds.items()}
 
 
-def in_one_thread(job: Job) -> Job:
-    """The same job with our threads switched off."""
+def in_form(job: Job, form: str, threads: int = 1) -> Job:
+    """The same job in one form of the codecs, "0" for numpy or "1" for compiled, and so many threads."""
 
     def run() -> None:
-        threads, rows.THREADS = rows.THREADS, 1
+        before, rows.THREADS, os.environ[SWITCH] = rows.THREADS, threads, form
         try:
             job()
         finally:
-            rows.THREADS = threads
+            rows.THREADS = before
+            del os.environ[SWITCH]
 
     return run
 
@@ -73,30 +81,43 @@ def official(function: Callable[..., Any], array: np.ndarray, kind: GGMLType) ->
     return job
 
 
-def codecs(w: np.ndarray, repetitions: int) -> dict[str, dict[str, float]]:
-    """Median MB/s of float32, for encoding and decoding one matrix in each type that has a codec.
+def jobs_of(what: str, w: np.ndarray, raw: np.ndarray, kind: GGMLType, ggml: Any) -> dict[str, Job]:
+    """What runs in turns: column -> a job."""
+    kept, target = np.empty_like(w), np.empty_like(w)
+    if what == "encode":
+        ours, theirs = partial(encode, w, kind), partial(ggml.quantize, w, kind, None)
+        package = official(gguf.quants.quantize, w, kind)
+    elif what == "decode":
+        ours, theirs = partial(decode, raw, kind), partial(ggml.dequantize, raw, kind)
+        package = official(gguf.quants.dequantize, raw, kind)
+    else:
+        to_float = ggml.lib.ggml_get_type_traits(kind).contents.to_float
+        ours = partial(decode, raw, kind, kept)
+        theirs, package = partial(to_float, raw.ctypes.data, kept.ctypes.data, kept.size), None
+    forms = {name: in_form(ours, *form) for name, form in FORMS.items()}
+    packages = {"official": package} if package else {}
+    return forms | {"ggml's C": theirs} | packages | {"copy": partial(np.copyto, target, w)}
 
-    F32 is missing: neither ours nor the official package does anything there but hand out the same bytes. A type
-    whose encoder searches is measured on an eighth of the matrix, and so is a type that is decoded only: ggml encodes
-    its blocks, slowly. Where the package cannot do it, the referee is ggml, in one thread of a process of its own, the
-    way there included.
+
+def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, dict[str, float]]:
+    """MB/s of float32, the best, for encoding and decoding one matrix in each type.
+
+    F32 is missing: there is nothing to do but hand out the same bytes. A type whose encoder searches is measured on an
+    eighth of the matrix, and so is a type that is decoded only: ggml encodes its blocks, slowly.
+
+    "times C" and "times one" are medians over the turns: compiled against ggml, and two threads against one.
     """
-    found, whole = {}, w
-    with LlamaCpp(None) as ggml:
-        for kind, codec in tqdm([pair for pair in CODECS.items() if not pair[1].identity], desc="codecs", unit="type"):
-            w = whole[: -(-len(whole) // 8)] if codec.searches or not codec.encodes else whole
-            raw = encode(w, kind) if codec.encodes else ggml.quantize(w, kind, np.ones(w.shape[1], np.float32))
-            referee = official(gguf.quants.dequantize, raw, kind) or partial(ggml.dequantize, raw, kind)
-            pairs = {"decode": (partial(decode, raw, kind), referee)}
-            if codec.encodes:
-                referee = official(gguf.quants.quantize, w, kind) or partial(ggml.quantize, w, kind)
-                pairs = {"encode": (partial(encode, w, kind), referee)} | pairs
-            for what, (ours, theirs) in pairs.items():
-                copy = partial(np.copyto, np.ones_like(w), w)
-                jobs = {"ours": ours, "one thread": in_one_thread(ours), "referee": theirs, "copy": copy}
-                rates = {name: w.nbytes / 1e6 / s["median"] for name, s in in_turns(jobs, repetitions).items()}
-                rates["times"] = rates["ours"] / rates["referee"]
-                found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}
+    found, whole, ggml = {}, w, _Inside()
+    for kind in tqdm(kinds, desc="codecs", unit="type"):
+        codec = CODECS[kind]
+        w = whole[: -(-len(whole) // 8)] if codec.searches or not codec.encodes else whole
+        raw = encode(w, kind) if codec.encodes else ggml.quantize(w, kind, np.ones(w.shape[1], np.float32))
+        for what in ("encode", "decode", "decode again")[not codec.encodes :]:
+            seconds = in_turns(jobs_of(what, w, raw, kind, ggml), repetitions)
+            rates = {name: w.nbytes / 1e6 / min(each) for name, each in seconds.items()}
+            rates["times C"] = float(np.median(np.divide(seconds["ggml's C"], seconds["compiled"])))
+            rates["times one"] = float(np.median(np.divide(seconds["compiled"], seconds["two threads"])))
+            found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}
     return found
 
 
@@ -115,7 +136,10 @@ def opening(
 
     ours = in_turns({"ours": lambda: read_gguf(path).close(), "ours, and decode all tokens": all_tokens}, repetitions)
     theirs = in_turns({"gguf package": lambda: gguf.GGUFReader(path)}, 2)
-    found = {name: {k: round(1e3 * s, 2) for k, s in row.items()} for name, row in (ours | theirs).items()}
+    found = {
+        name: {"best": round(1e3 * min(s), 2), "median": round(1e3 * float(np.median(s)), 2)}
+        for name, s in (ours | theirs).items()
+    }
     found["times"] = {k: round(found["gguf package"][k] / found["ours"][k], 1) for k in ("best", "median")}
     return found
 
@@ -143,6 +167,9 @@ def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--size", type=int, default=4096, help="rows and columns of the matrix, a multiple of 256")
+    parser.add_argument(
+        "--types", nargs="+", choices=[kind.name for kind in KINDS], help="of codecs; nothing else runs"
+    )
     parser.add_argument("--repetitions", type=int, default=9)
     parser.add_argument("--windows", type=int, default=16, help="of held-out text, for the perplexities")
     parser.add_argument("--out", type=Path, default=HERE, help="a folder for gguf.json")
@@ -150,12 +177,15 @@ def main(arguments: list[str] | None = None) -> None:
 
     torch.set_num_threads(1)
     w = np.random.default_rng(0).standard_normal((options.size, options.size), np.float32) * np.float32(0.02)
+    unit = f"{options.size}x{options.size}: MB/s of float32, best of {options.repetitions}"
+    if options.types:
+        found = codecs(w, [GGMLType[name] for name in options.types], options.repetitions)
+        return print(table(unit, COLUMNS, found))
     with tempfile.TemporaryDirectory() as name:
         results = {
-            "unit of the codecs": "MB/s of float32, median",
+            "unit of the codecs": "MB/s of float32, best",
             "matrix": f"{options.size}x{options.size}",
-            "threads": rows.THREADS,
-            "codecs": codecs(w, options.repetitions),
+            "codecs": codecs(w, KINDS, options.repetitions),
             "unit of opening": "ms, 300 tensors and 100,000 tokens",
             "opening": opening(Path(name), options.repetitions),
             "held-out perplexity": perplexities(Path(name), options.windows),
@@ -164,8 +194,7 @@ def main(arguments: list[str] | None = None) -> None:
             "versions": versions("numpy", "gguf", "xllamacpp", "torch", "miniquant"),
             "hardware": hardware(),
         }
-    columns = ("ours", "one thread", "referee", "copy", "times")
-    print(table(f"{results['matrix']}: MB/s of float32, {rows.THREADS} threads", columns, results["codecs"]))
+    print(table(unit, COLUMNS, results["codecs"]))
     print(table("300 tensors, 100,000 tokens: ms to open", ("best", "median"), results["opening"]))
     perplexity = ("bytes", "PyTorch", "llama.cpp", "change, %")
     print(table(f"held-out perplexity, {options.windows} windows", perplexity, results["held-out perplexity"]))

@@ -71,6 +71,9 @@ def figures(model, paths):
             "number_line": plots.number_line([-0.9, 0.26, 1.3], 0.13, 7),
             "probabilities": plots.probabilities(["a", " b", "\n"], {"one": [0.5, 0.2, 0.3], "two": [0.4, 0.3, 0.3]}),
             "layer_curves": plots.layer_curves({"good": dict.fromkeys(ERRORS["late"], 0.0)}, limit=1e-3),
+            "rate_dots": plots.rate_dots(
+                {"a": {"x": 9.0, "y": 30.0, "copy": 50.0}, "b": {"x": 8.0, "copy": 40.0}}, limit="copy"
+            ),
             "throughput_bars": plots.throughput_bars({"encode": 700.0, "copy": 12_000.0}),
         }
     drawn["settings"] = before, (dict(matplotlib.rcParams), plt.get_fignums())
@@ -299,3 +302,13 @@ def test_a_guess_of_a_rate_is_a_line_within_the_figure_and_no_guess_is_none(gues
     lines = [line.get_xdata()[0] for line in axes.lines]
     assert lines == ([500.0] if guess == 500.0 else [])
     assert axes.get_xlim()[1] > (500 if lines else 100)
+
+
+def test_dots_of_rates_stand_at_the_rates_and_the_limit_is_a_line(figures):
+    axes = figures["rate_dots"].axes[0]
+    x, y = (found.get_offsets().tolist() for found in axes.collections)
+    assert x == [[9, 0], [8, 1]] and y == [[30, 0]]
+    assert axes.lines[0].get_xydata().tolist() == [[50, 0], [40, 1]] and axes.get_xscale() == "log"
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["a", "b"]
+    assert figures["rate_dots"].alt == "2 jobs, rates in MB/s on a logarithmic axis; the medians: x 8.5, y 30; copy 45."
+    assert [text.get_text() for text in figures["rate_dots"].legends[0].get_texts()] == ["x", "y", "copy"]

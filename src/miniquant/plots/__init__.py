@@ -10,7 +10,7 @@ from .files import bits_against_kl, descriptor_bytes, role_bars, size_against_kl
 from .layers import layer_curves
 from .lines import curves, fitted_lines
 from .predictions import probabilities
-from .speed import throughput_bars
+from .speed import rate_dots, throughput_bars
 from .weights import error_heatmap, histograms, number_line
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "layer_curves",
     "number_line",
     "probabilities",
+    "rate_dots",
     "role_bars",
     "size_against_kl",
     "size_bars",

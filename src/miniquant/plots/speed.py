@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from statistics import median
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
-from .style import COLOURS, WIDTH, described, mark_guess, picture
+from .style import COLOURS, DARK, MARKERS, WIDTH, described, mark_guess, picture
 
 
 @picture
@@ -35,3 +36,34 @@ def throughput_bars(table: Mapping[str, float], *, unit: str = "MB/s", guess: An
         f"{len(table)} rates in {unit}, from {slowest} at {table[slowest]:,.3g} to {fastest} at {table[fastest]:,.3g}."
     )
     return described(fig, alt, title)
+
+
+@picture
+def rate_dots(rows: Mapping[str, Mapping[str, float]], *, limit: str, unit: str = "MB/s", title: str = "") -> Figure:
+    """Benchmarks of the same jobs by several programs: a row for each job, a mark for each program.
+
+    rows: {job: {program: rate in ``unit``}}; limit: the entry of a row that is drawn as the roofline, such as copying
+    """
+    programs = list(dict.fromkeys(name for row in rows.values() for name in row if name != limit))
+    fig, ax = plt.subplots(figsize=(WIDTH, 1.2 + 0.22 * len(rows)))
+    for i, program in enumerate(programs):
+        at = [(row[program], y) for y, row in enumerate(rows.values()) if program in row]
+        style: dict[str, Any] = {
+            "marker": MARKERS[i % len(MARKERS)],
+            "color": COLOURS[i % len(COLOURS)],
+            "edgecolor": "black",
+        }
+        ax.scatter(*zip(*at), s=34, linewidth=0.6, label=program, zorder=3, **style)
+    ends = [(row[limit], y) for y, row in enumerate(rows.values())]
+    ax.plot(*zip(*ends), color=DARK[1], linewidth=1.4, linestyle="--", label=limit)
+    ax.set_xscale("log")
+    ax.set_yticks(range(len(rows)), list(rows))
+    ax.set_ylim(len(rows) - 0.5, -0.5)
+    ax.set_xlabel(unit)
+    ax.grid()
+    fig.legend(loc="outside lower center", ncols=4, fontsize=8.5)
+    medians = [
+        f"{program} {median(row[program] for row in rows.values() if program in row):,.3g}" for program in programs
+    ]
+    alt = f"{len(rows)} jobs, rates in {unit} on a logarithmic axis; the medians: {', '.join(medians)}; "
+    return described(fig, f"{alt}{limit} {median(rate for rate, _ in ends):,.3g}.", title)
