@@ -47,13 +47,10 @@ def rate_dots(rows: Mapping[str, Mapping[str, float]], *, limit: str, unit: str 
     programs = list(dict.fromkeys(name for row in rows.values() for name in row if name != limit))
     fig, ax = plt.subplots(figsize=(WIDTH, 1.2 + 0.22 * len(rows)))
     for i, program in enumerate(programs):
-        at = [(row[program], y) for y, row in enumerate(rows.values()) if program in row]
-        style: dict[str, Any] = {
-            "marker": MARKERS[i % len(MARKERS)],
-            "color": COLOURS[i % len(COLOURS)],
-            "edgecolor": "black",
-        }
-        ax.scatter(*zip(*at), s=34, linewidth=0.6, label=program, zorder=3, **style)
+        at = [(row[program], place) for place, row in enumerate(rows.values()) if program in row]
+        colour, marker = COLOURS[i % len(COLOURS)], MARKERS[i % len(MARKERS)]
+        x, y = zip(*at)
+        ax.scatter(x, y, s=34, marker=marker, color=colour, edgecolor="black", linewidth=0.6, label=program, zorder=3)
     ends = [(row[limit], y) for y, row in enumerate(rows.values())]
     ax.plot(*zip(*ends), color=DARK[1], linewidth=1.4, linestyle="--", label=limit)
     ax.set_xscale("log")
