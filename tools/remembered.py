@@ -92,10 +92,12 @@ def _add_model(digest: Any, model: Any) -> None:
         if part._forward_hooks or part._forward_pre_hooks:
             raise Unknown(name)
         own = {key: value for key, value in vars(part).items() if key not in usual}
-        add(digest, [name, type(part).__qualname__, part.training, own])
+        digest.update(repr((name, type(part).__qualname__, part.training)).encode())
+        add(digest, own)
     for name, weight in [*model.named_parameters(), *model.named_buffers()]:
         raw = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
-        add(digest, [name, str(weight.dtype), tuple(weight.shape), raw])
+        digest.update(repr((name, str(weight.dtype), tuple(weight.shape), raw.nbytes)).encode())
+        digest.update(raw)
 
 
 def remembering(function: Callable[..., Any]) -> Callable[..., Any]:
