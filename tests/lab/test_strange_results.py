@@ -66,22 +66,23 @@ def now_and_then(name: str, strange: str):
 
 NAMES = list(exercises())
 STEP = tried(26, 5)  # an exercise meets every so many of the results
+TURN = tried(2, 1)  # in everyday runs each exercise is in one of the two tests below
 
 
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+@pytest.mark.parametrize("number", range(0, len(NAMES), TURN), ids=NAMES[::TURN])
 def test_no_result_is_too_strange_for_a_report(number):
     name = NAMES[number]
-    for strange in list(STRANGE)[number % STEP :: STEP]:  # neighbours meet the others
+    for strange in list(STRANGE)[number // TURN % STEP :: STEP]:  # neighbours meet the others
         report = evaluate(find(name), answer(name, strange), search=False)
         assert report.status == "failed"
         assert repr(report)
         assert report._repr_html_()
 
 
-@pytest.mark.parametrize("number", range(len(NAMES)), ids=NAMES)
+@pytest.mark.parametrize("number", range(TURN - 1, len(NAMES), TURN), ids=NAMES[TURN - 1 :: TURN])
 def test_no_result_among_right_ones_is_too_strange_for_a_detector(number):
     name = NAMES[number]
-    for strange in list(STRANGE)[(number + STEP // 2) % STEP :: STEP]:
+    for strange in list(STRANGE)[(number // TURN + STEP // 2) % STEP :: STEP]:
         assert repr(evaluate(find(name), now_and_then(name, strange), search=False))
 
 
