@@ -215,3 +215,21 @@ def test_of_nans_the_parts_of_the_searches_keep_what_they_say():
     assert parts["at_most"](v, two)[:: N // 4].tolist() == [2, 1, 2, 2]
     between = parts["scale_alone"].__globals__["between"](v, np.float32(1.5), np.float32(2.5))[:: N // 4]
     assert np.array_equal(between, [nan, 1.5, 2, 2.5], equal_nan=True)
+
+
+def test_numbers_of_every_size_become_float16_and_back_as_numpy_has_it_and_a_nan_stays_one():
+    parts = FORMS[GGMLType.Q4_K, compiled.ENCODE].function.__globals__
+    bits32 = np.random.default_rng(3).integers(0x33000000, 0x47800000, 400).astype(np.uint32)
+    bits32[1::4] = bits32[1::4] & np.uint32(0xFFFFE000) | np.uint32(0x1000)  # halves of a step
+    ends = [0, 1, 0x32FFFFFF, 0x33000000, 0x33000001, 0x387FDFFF, 0x387FE000, 0x38800000, 0x477FEFFF, 0x477FF000]
+    bits32 = np.concatenate([bits32, np.array([*ends, 0x7F7FFFFF, 0x7F800000], np.uint32)])
+    bits32[::2] |= np.uint32(0x80000000)
+    halves = [0, 1, 0x3FF, 0x400, 0x7BFF, 0x7C00, 0x8000, 0x8001, 0xFBFF, 0xFC00, *range(0, 0x7C00, 97)]
+    with np.errstate(all="ignore"):
+        right = bits32.view(np.float32).astype(np.float16).view(np.uint16)
+        assert [parts["to_half"](x) for x in bits32.view(np.float32)] == right.tolist()
+        for number, found in ((0x7F800001, 0x7E00), (0xFFC02000, 0xFE01), (0x7FFFFFFF, 0x7FFF)):
+            assert parts["to_half"](np.array(number, np.uint32).view(np.float32)[()]) == found
+        back = np.array([parts["from_half"](np.uint16(half)) for half in halves])
+        assert np.isnan(parts["from_half"](np.uint16(0x7C01))) and np.isnan(parts["from_half"](np.uint16(0xFE00)))
+    assert bits(back).tolist() == bits(np.array(halves, np.uint16).view(np.float16).astype(np.float32)).tolist()
