@@ -47,7 +47,7 @@ PACKAGES = {
 FILES = {
     "core/registers.py": ["core/test_registers.py"],
     "formats/gguf/codecs/rows.py": [
-        f"formats/gguf/codecs/test_{n}.py" for n in ("codecs_that_round", "compiled_forms")
+        f"formats/gguf/codecs/test_{n}.py" for n in ("compiled_in_python", "compiled_forms")
     ],
     "formats/gguf/compiled/": ["formats/gguf/codecs/test_compiled_in_python.py"],
     "formats/gguf/compiled/vectors.py": ["formats/gguf/codecs/test_compiled_registers.py"],

@@ -168,3 +168,10 @@ def test_every_type_is_decoded_in_a_compiled_form():
     assert {dtype for dtype, what in compiled._forms() if what == compiled.DECODE} == {
         dtype for dtype, codec in CODECS.items() if not codec.identity
     }
+
+
+def test_weights_of_another_float_become_float32_first():
+    for dtype in (np.float64, np.float16):
+        w = W.astype(dtype)
+        assert np.array_equal(rows.encode(w, "Q4_0"), rows.encode(w.astype(np.float32), "Q4_0"))
+        assert np.array_equal(rows.encode(w, "F32").view(np.float32), w.astype(np.float32))
