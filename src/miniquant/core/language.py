@@ -1,0 +1,185 @@
+"""The language in which the library speaks to a student: English, or the one that ``MINIQUANT_LANG`` names (``es``).
+
+The sources are written in English. ``translated`` looks a sentence up in the catalogues of a language, which are files
+of GNU gettext in ``miniquant/locale/<language>``. An f-string is in the catalogue with its fields numbered:
+``{0} of {1} results``. What a field holds is translated in the same way. A sentence that no catalogue has stays English.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+FOLDER = Path(__file__).parents[1] / "locale"
+VARIABLE = "MINIQUANT_LANG"
+_FIELD = re.compile(r"\{(\w*)\}")
+_SENTENCES = re.compile(r"(?<=[.;:?,])(\s+)")
+_EDGES = " ;,\n"
+_VERBATIM = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]")
+_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
+_chosen: ContextVar[str] = ContextVar("language", default="")
+
+
+def language() -> str:
+    """``"en"``, or the language that is chosen and has catalogues.
+
+    >>> with speaking("es"):
+    ...     language()
+    'es'
+    """
+    name = _chosen.get() or os.environ.get(VARIABLE, "")[:2].lower()
+    return name if name.isalpha() and (FOLDER / name).is_dir() else "en"
+
+
+@contextmanager
+def speaking(name: str) -> Iterator[None]:
+    """Speak this language inside a ``with``, whatever the environment says."""
+    token = _chosen.set(name)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def translated(text: str) -> str:
+    """The text in the chosen language; what no catalogue has stays as it is."""
+    name = language()
+    return text if name == "en" or not text else catalogue(name).look_up(text)[0]
+
+
+def residue(text: str, name: str) -> int:
+    """How many words of the text no catalogue of this language has."""
+    return catalogue(name).look_up(text)[1]
+
+
+@cache
+def catalogue(name: str) -> Catalogue:
+    """All catalogues of one language together."""
+    messages: dict[str, str] = {}
+    for path in sorted((FOLDER / name).rglob("*.po")):
+        messages |= read_po(path)
+    return Catalogue(messages)
+
+
+def read_po(path: Path) -> dict[str, str]:
+    """The messages of a catalogue and their translations; without those that are not translated or marked as fuzzy."""
+    messages: dict[str, str] = {}
+    for entry in path.read_text("utf-8").split("\n\n"):
+        if "\n#, fuzzy" in f"\n{entry}" or "\nmsgid " not in f"\n{entry}":
+            continue
+        parts = re.split(r"^(?:msgid|msgstr) ", re.sub(r"^#.*\n?", "", entry, flags=re.M), flags=re.M)
+        message, translation = ("".join(map(ast.literal_eval, part.split("\n"))) for part in map(str.strip, parts[1:3]))
+        if message and translation:
+            messages[message] = translation
+    return messages
+
+
+@dataclass(frozen=True)
+class _Template:
+    pattern: re.Pattern[str]
+    words: tuple[str, ...]  # of the translation, before, between and after its fields
+    order: tuple[int, ...]  # which field of the message stands in each place of the translation
+    pieces: tuple[str, ...]  # the words between the fields of the message, longest first
+
+    def fits(self, text: str) -> re.Match[str] | None:
+        return self.pattern.fullmatch(text) if all(piece in text for piece in self.pieces) else None
+
+    def filled(self, fields: list[str]) -> str:
+        return self.words[0] + "".join(fields[at] + word for at, word in zip(self.order, self.words[1:]))
+
+
+class Catalogue:
+    """Messages of one language, and the templates among them."""
+
+    def __init__(self, messages: dict[str, str]) -> None:
+        self.plain: dict[str, str] = {}
+        self.templates: list[_Template] = []
+        for message, translation in messages.items():
+            key, value = message.strip(_EDGES), translation.strip(_EDGES)
+            self.plain.setdefault(message, translation)
+            self.plain.setdefault(key, value)
+            if _FIELD.search(message):
+                self.templates.append(_template(key, value))
+        self.look_up = lru_cache(8192)(self._look_up)
+
+    def _look_up(self, text: str) -> tuple[str, int]:
+        """The translation, and how many words of it are not translated."""
+        core = text.strip(_EDGES)
+        at = text.find(core)
+        before, after = text[:at], text[at + len(core) :]
+        if text in self.plain:
+            return self.plain[text], 0
+        if core in self.plain:
+            return before + self.plain[core] + after, 0
+        if not _words(core):
+            return text, 0
+        best = self._by_template(core)
+        if best is None or best[1]:
+            best = min((found for found in (best, self._by_sentence(core)) if found), key=lambda found: found[1])
+        return before + best[0] + after, best[1]
+
+    def _by_template(self, text: str) -> tuple[str, int] | None:
+        found = []
+        for template in self.templates:
+            if match := template.fits(text):
+                fields, missing = [], 0
+                for number, value in enumerate(match.groups()):
+                    inside = text[match.start(number + 1) - 1 : match.start(number + 1)] == "`"
+                    new, count = (value, 0) if inside or value == text else self.look_up(value)
+                    fields.append(new)
+                    missing += count
+                found.append((missing, -sum(map(len, template.pieces)), template.filled(fields)))
+        if not found:
+            return None
+        missing, _, new = min(found)
+        return new, missing
+
+    def _by_sentence(self, text: str) -> tuple[str, int]:
+        pieces = _SENTENCES.split(text)
+        done, missing, at = "", 0, 0
+        while at < len(pieces):
+            for end in range(len(pieces), at, -2):
+                part = "".join(pieces[at:end])
+                if (at, end) != (0, len(pieces)) and (end == at + 1 or self._known(part)):
+                    break
+            if part == text:
+                new, count = text, _words(text)
+            elif end == at + 1 and not self._known(part):
+                new, count = part, _words(part)
+            else:
+                new, count = self.look_up(part)
+            done, missing = done + new + (pieces[end] if end < len(pieces) else ""), missing + count
+            at = end + 1
+        return done, missing
+
+    def _known(self, text: str) -> bool:
+        core = text.strip(_EDGES)
+        if core in self.plain or text in self.plain or not _words(core):
+            return True
+        found = self._by_template(core)
+        return found is not None and not found[1]
+
+
+def _template(message: str, translation: str) -> _Template:
+    names = _fields(message)
+    order = [names.index(name) for name in _fields(translation)]
+    pieces = _FIELD.split(message)[::2]
+    pattern = re.compile("(.*?)".join(map(re.escape, pieces)), re.S)
+    longest = sorted((piece for piece in pieces if piece), key=len, reverse=True)
+    return _Template(pattern, tuple(_FIELD.split(translation)[::2]), tuple(order), tuple(longest))
+
+
+def _fields(text: str) -> list[str]:
+    """The names of the fields in their order; one without a name has its number."""
+    return [name or str(number) for number, name in enumerate(_FIELD.findall(text))]
+
+
+def _words(text: str) -> int:
+    return len(_WORD.findall(_VERBATIM.sub("", text)))

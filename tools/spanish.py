@@ -1,0 +1,266 @@
+"""The course in Spanish: the catalogues of what is to be translated, and the notebooks and pages made with them.
+
+The English sources are the only ones. ``es/locale`` has a catalogue of GNU gettext for each notebook and page,
+``src/miniquant/locale/es`` one for the lessons of each lab and one for the engine's sentences. ``es/notebooks`` is made
+from the English student notebooks with them, and executed.
+
+    python tools/spanish.py --extract              bring the catalogues up to date with the English sources
+    python tools/spanish.py [--keep-outputs] [LAB ...]     make the notebooks; with --keep-outputs execute nothing
+    python tools/spanish.py --pages FOLDER         write the pages of the Spanish site, and its notebooks, into a folder
+    python tools/spanish.py --check                fail if a catalogue or a notebook is not what the sources give
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import dataclasses
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.pofile import read_po, write_po
+from spanish_sources import Change, in_code, in_text, messages
+from tqdm import tqdm
+
+from miniquant.core import language
+from miniquant.core.language import speaking, translated
+from miniquant.lab import exercises, find
+from miniquant.lab.authoring.cells import source_of
+from miniquant.lab.authoring.reading import time_of, with_time
+from miniquant.lab.spec import Exercise
+from notebooks import ROOT, chosen, execute, skeleton, solved, student, with_stored_outputs
+
+sys.modules.setdefault("rfc3987_syntax", None)  # tools/without_iri.py says why
+
+import nbformat  # noqa: E402
+from nbformat import NotebookNode  # noqa: E402
+
+NAME = "es"
+SPANISH = ROOT / NAME
+LABS = tuple(f"{number:02}" for number in range(14))  # parts 0 to III
+PAGES = ("index", "part-1-artifact", "part-2-quantization", "part-3-assignment", "gguf-lite", "glossary")
+ENGINE = ("lab", "evaluate", "inspect", "plots", "core", "lessons/shared", "lessons/__init__.py")
+UNSEEN = ("lab/grading", "lab/authoring")  # for teachers and authors, in English
+AUTHORING = ("lab/authoring/cells.py", "lab/authoring/reading.py", "lab/authoring/course.py")
+OWN = language.FOLDER / NAME
+
+
+# ---- what is to be translated ----------------------------------------------------------------------------------------
+
+
+def sources(labs: Iterable[Path]) -> Iterator[tuple[Path, list[tuple[str, str]]]]:
+    """Every catalogue's path and its messages, each with a remark for the translator."""
+    for path in labs:
+        yield SPANISH / "locale" / "notebooks" / f"{path.stem}.po", [(text, "") for text in of_notebook(path)]
+    for page in PAGES:
+        texts = collected(in_text, (ROOT / "book" / f"{page}.md").read_text("utf-8"))
+        yield SPANISH / "locale" / "pages" / f"{page}.po", [(text, "") for text in texts]
+    for subject, specs in by_subject().items():
+        yield OWN / "lessons" / f"{subject}.po", [(text, "") for spec in specs for text in of_lesson(spec)]
+    yield OWN / "engine.po", list(of_engine())
+
+
+def of_notebook(path: Path) -> list[str]:
+    """The blocks, comments and strings of a student notebook that stand in no lesson."""
+    found: list[str] = []
+    for cell in english(path).cells:
+        if not cell.metadata.get("miniquant"):
+            found += collected(in_code if cell.cell_type == "code" else in_text, without_time(cell.source))
+    return found
+
+
+def collected(change: Callable[[str, Change], str], source: str) -> list[str]:
+    """What ``in_text`` or ``in_code`` would translate of a source."""
+    found: list[str] = []
+
+    def keep(text: str) -> str:
+        found.append(text)
+        return text
+
+    change(source, keep)
+    return found
+
+
+@cache
+def english(path: Path) -> NotebookNode:
+    """The student notebook of a solved lab, in English and without outputs."""
+    return student(solved(path))
+
+
+def without_time(source: str) -> str:
+    """The text of a cell without the paragraph that is computed."""
+    return "\n\n".join(part for part in source.split("\n\n") if not part.startswith("**Time.**"))
+
+
+def by_subject() -> dict[str, list[Exercise]]:
+    """The exercises of parts 0 to III by the folder of their lessons."""
+    found: dict[str, list[Exercise]] = {}
+    for name in exercises():
+        if exercises().lab_of(name) in LABS:
+            found.setdefault(find(name).subject, []).append(find(name))
+    return found
+
+
+def of_lesson(spec: Exercise) -> Iterator[str]:
+    """What a student reads of an exercise."""
+    yield spec.goal
+    yield from in_docstring(spec)
+    yield from spec.hints
+    yield spec.why
+    for mistake in spec.mistakes:
+        yield from (mistake.name, mistake.see, mistake.cause, mistake.cure)
+    if spec.contest:
+        yield spec.contest.what
+
+
+def in_docstring(spec: Exercise) -> list[str]:
+    """The paragraphs of the docstring of an exercise, as they stand in the source."""
+    return [
+        part for part in re.split(r"\n\s*\n", (spec.reference.__doc__ or "").strip()) if re.search("[a-z]{3}", part)
+    ]
+
+
+def of_engine() -> Iterator[tuple[str, str]]:
+    """The sentences of the engine of the labs and of what it shows, and the strings of the lessons that it joins."""
+    source = ROOT / "src" / "miniquant"
+    unseen = tuple(str(source / place) for place in UNSEEN)
+    paths = [path for place in ENGINE for path in modules(source / place) if not str(path).startswith(unseen)]
+    known = set()
+    for path in [*paths, *(source / place for place in AUTHORING)]:
+        for text, fields in messages(path):
+            if text not in known:
+                known.add(text)
+                yield text, " ".join(filter(None, (path.relative_to(source).as_posix(), fields)))
+
+
+def modules(place: Path) -> list[Path]:
+    """A module, or all modules of a folder."""
+    return [place] if place.suffix == ".py" else sorted(place.rglob("*.py"))
+
+
+def updated(path: Path, found: list[tuple[str, str]]) -> Catalog:
+    """The stored catalogue, brought up to date: a changed sentence is marked as fuzzy, one that is gone is dropped."""
+    template = Catalog(fuzzy=False)
+    for text, remark in found:
+        if text.strip():
+            template.add(text, auto_comments=[remark] if remark else [])
+    catalog = stored(path)
+    catalog.update(template, update_creation_date=False)
+    catalog.obsolete.clear()
+    return catalog
+
+
+def stored(path: Path) -> Catalog:
+    """A catalogue, or an empty one."""
+    if not path.exists():
+        return Catalog(locale=NAME, fuzzy=False)
+    with path.open("rb") as file:
+        return read_po(file, locale=NAME)
+
+
+def write(path: Path, catalog: Catalog) -> None:
+    """Store a catalogue; without dates, so that it changes with its sentences alone."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        write_po(file, catalog, width=0, omit_header=True)
+
+
+# ---- the Spanish files -----------------------------------------------------------------------------------------------
+
+
+def in_spanish(path: Path) -> NotebookNode:
+    """The student notebook of a lab in Spanish, without outputs."""
+    notebook = copy.deepcopy(english(path))
+    own = words_of(SPANISH / "locale" / "notebooks" / f"{path.stem}.po")
+    minutes = {name: find(name).minutes for name in exercises() if exercises().lab_of(name) == path.name[:2]}
+    time = time_of(notebook.cells, minutes)
+    with speaking(NAME):
+        for number, cell in enumerate(notebook.cells):
+            if mark := cell.metadata.get("miniquant"):
+                cell.source = of_exercise(mark["part"], find(mark["exercise"]), cell.source, path.name)
+            elif cell.cell_type == "code":
+                cell.source = in_code(cell.source, own)
+            else:
+                cell.source = in_text(without_time(cell.source), own)
+            if number == 0:
+                cell.source = with_time(cell.source, time)
+    first = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    first.source = f'import os\n\nos.environ["{language.VARIABLE}"] = "{NAME}"\n\n{first.source}'
+    return notebook
+
+
+def of_exercise(part: str, spec: Exercise, source: str, notebook: str) -> str:
+    """A cell of an exercise in the chosen language."""
+    if part in ("goal", "help"):
+        mistakes = [dataclasses.replace(m, name=translated(m.name), see=translated(m.see)) for m in spec.mistakes]
+        new = copy.copy(spec)
+        for name, value in (
+            ("goal", translated(spec.goal)),
+            ("hints", tuple(map(translated, spec.hints))),
+            ("mistakes", tuple(mistakes)),
+        ):
+            object.__setattr__(new, name, value)
+        return source_of(part, new, notebook)
+    for paragraph in in_docstring(spec) if part == "stub" else ():
+        source = source.replace(paragraph, translated(paragraph), 1)
+    return source
+
+
+def words_of(path: Path) -> dict[str, str]:
+    """What a catalogue has, as a function from a message to its translation."""
+    known = language.read_po(path) if path.exists() else {}
+    return lambda text: known.get(text, text)  # type: ignore[return-value]
+
+
+def differences(labs: list[Path]) -> list[str]:
+    """Where a stored file is not what the sources give, a line each."""
+    wrong = []
+    for path, found in sources(labs):
+        catalog = stored(path)
+        have = {str(message.id): message for message in catalog if message.id}
+        for text in dict(found):
+            message = have.pop(text, None)
+            if text.strip() and (message is None or not message.string or message.fuzzy):
+                wrong.append(f"{path.relative_to(ROOT)}: no translation of {text[:70]!r}; see CONTRIBUTING.md")
+        wrong += [f"{path.relative_to(ROOT)}: no source has {text[:70]!r} now" for text in have]
+    for path in labs:
+        target = SPANISH / "notebooks" / path.name
+        if not target.exists() or skeleton(nbformat.read(target, as_version=4)) != skeleton(in_spanish(path)):
+            wrong.append(f"{target.relative_to(ROOT)} differs from its regeneration; run python tools/spanish.py")
+    return wrong
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--extract", action="store_true", help="bring the catalogues up to date; write nothing else")
+    parser.add_argument("--check", action="store_true", help="compare only; write nothing")
+    parser.add_argument("--keep-outputs", action="store_true", help="execute nothing; keep the stored outputs")
+    parser.add_argument("labs", nargs="*", help="numbers such as 06; all of parts 0 to III by default")
+    options = parser.parse_args()
+    labs = [path for path in chosen(options.labs) if path.name[:2] in LABS]
+    if options.extract:
+        for path, found in sources(labs):
+            write(path, updated(path, found))
+        return 0
+    if options.check:
+        wrong = differences(labs)
+        print("\n".join(wrong) or "everything in Spanish is what its sources give")
+        return bool(wrong)
+    os.environ["MINIQUANT_PROGRESS"] = os.devnull
+    os.environ.pop("MPLBACKEND", None)
+    (SPANISH / "notebooks").mkdir(parents=True, exist_ok=True)
+    for path in tqdm(labs, desc="notebooks in Spanish", unit="lab"):
+        target = SPANISH / "notebooks" / path.name
+        run = with_stored_outputs if options.keep_outputs and target.exists() else execute
+        nbformat.write(run(in_spanish(path), target), target)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
