@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import argparse
 import copy
-import dataclasses
 import os
 import re
 import sys
+import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from miniquant.core import language
 from miniquant.core.language import speaking, translated
 from miniquant.lab import exercises, find
 from miniquant.lab.authoring.cells import source_of
+from miniquant.lab.authoring.course import SOURCE, read_course
 from miniquant.lab.authoring.reading import time_of, with_time
 from miniquant.lab.spec import Exercise
 from notebooks import ROOT, chosen, execute, skeleton, solved, student, with_stored_outputs
@@ -47,6 +48,7 @@ PAGES = ("index", "part-1-artifact", "part-2-quantization", "part-3-assignment",
 ENGINE = ("lab", "evaluate", "inspect", "plots", "core", "lessons/shared", "lessons/__init__.py")
 UNSEEN = ("lab/grading", "lab/authoring")  # for teachers and authors, in English
 AUTHORING = ("lab/authoring/cells.py", "lab/authoring/reading.py", "lab/authoring/course.py")
+LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME
 
 
@@ -62,6 +64,7 @@ def sources(labs: Iterable[Path]) -> Iterator[tuple[Path, list[tuple[str, str]]]
         yield SPANISH / "locale" / "pages" / f"{page}.po", [(text, "") for text in texts]
     for subject, specs in by_subject().items():
         yield OWN / "lessons" / f"{subject}.po", [(text, "") for spec in specs for text in of_lesson(spec)]
+    yield OWN / "course.po", [(text, "") for text in of_course()]
     yield OWN / "engine.po", list(of_engine())
 
 
@@ -71,6 +74,8 @@ def of_notebook(path: Path) -> list[str]:
     for cell in english(path).cells:
         if not cell.metadata.get("miniquant"):
             found += collected(in_code if cell.cell_type == "code" else in_text, without_time(cell.source))
+        if image := cell.metadata.get("mystnb", {}).get("image"):
+            found.append(image["alt"])
     return found
 
 
@@ -123,6 +128,16 @@ def in_docstring(spec: Exercise) -> list[str]:
     return [
         part for part in re.split(r"\n\s*\n", (spec.reference.__doc__ or "").strip()) if re.search("[a-z]{3}", part)
     ]
+
+
+def of_course() -> Iterator[str]:
+    """The titles of all parts and of the labs that are in Spanish, and what a student builds and leaves with."""
+    table = tomllib.loads((ROOT / SOURCE).read_text("utf-8"))
+    for part in read_course(ROOT):
+        yield from (part.title, part.leave)
+        for lab in part.labs:
+            yield lab.title
+            yield from (table["lab"][lab.subject]["build"], table["lab"][lab.subject]["leave"])
 
 
 def of_engine() -> Iterator[tuple[str, str]]:
@@ -187,6 +202,9 @@ def in_spanish(path: Path) -> NotebookNode:
                 cell.source = in_code(cell.source, own)
             else:
                 cell.source = in_text(without_time(cell.source), own)
+            if image := cell.metadata.get("mystnb", {}).get("image"):
+                image["alt"] = own(image["alt"])
+            cell.source = LINK.sub(_place, cell.source) if cell.cell_type == "markdown" else cell.source
             if number == 0:
                 cell.source = with_time(cell.source, time)
     first = next(cell for cell in notebook.cells if cell.cell_type == "code")
@@ -194,18 +212,17 @@ def in_spanish(path: Path) -> NotebookNode:
     return notebook
 
 
+def _place(link: re.Match[str]) -> str:
+    """The address of a link: what is not in Spanish lies one folder higher."""
+    folder, name = link[1], link[2]
+    here = (folder == "book" and name.partition(".")[0] in PAGES) or (folder == "notebooks" and name[:2] in LABS)
+    return link[0] if here else f"](../../{folder}/{name}"
+
+
 def of_exercise(part: str, spec: Exercise, source: str, notebook: str) -> str:
     """A cell of an exercise in the chosen language."""
     if part in ("goal", "help"):
-        mistakes = [dataclasses.replace(m, name=translated(m.name), see=translated(m.see)) for m in spec.mistakes]
-        new = copy.copy(spec)
-        for name, value in (
-            ("goal", translated(spec.goal)),
-            ("hints", tuple(map(translated, spec.hints))),
-            ("mistakes", tuple(mistakes)),
-        ):
-            object.__setattr__(new, name, value)
-        return source_of(part, new, notebook)
+        return source_of(part, spec, notebook)
     for paragraph in in_docstring(spec) if part == "stub" else ():
         source = source.replace(paragraph, translated(paragraph), 1)
     return source

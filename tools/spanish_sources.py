@@ -17,6 +17,7 @@ Change = Callable[[str], str]
 BLANK = re.compile(r"(\n[ \t]*\n+)")
 FENCE = re.compile(r"^(`{3,}|~{3,})(.*)$")
 CODE = re.compile(r"\{code-cell\}")
+ALT = re.compile(r'\balt: "([^"]*)"')
 READ = {  # calls whose strings a student reads, also those of one word
     *("print", "title", "set_title", "set_xlabel", "set_ylabel", "suptitle", "text", "annotate", "predict", "legend"),
     *("suptitle", "supxlabel", "supylabel", "figtext", "Markdown", "HTML", "table", "alt"),
@@ -42,7 +43,7 @@ def in_text(text: str, change: Change) -> str:
             done.append(_blocks("\n".join(lines[start:at]), change))
             inside = "\n".join(lines[at + 1 : end])
             if CODE.match(opened[2]):
-                options, body = _options(inside)
+                options, body = _options(inside, change)
                 inside = options + in_code(body, change)
             elif opened[2].strip() in ("", "text") and TWO_WORDS.search(inside):
                 inside = change(inside)
@@ -55,10 +56,11 @@ def in_text(text: str, change: Change) -> str:
     return "\n".join(done)
 
 
-def _options(cell: str) -> tuple[str, str]:
+def _options(cell: str, change: Change) -> tuple[str, str]:
     lines = cell.split("\n")
     count = next((n for n, line in enumerate(lines) if not line.startswith(":")), len(lines))
-    return "".join(f"{line}\n" for line in lines[:count]), "\n".join(lines[count:])
+    head = "".join(f"{line}\n" for line in lines[:count])
+    return ALT.sub(lambda alt: f'alt: "{change(alt[1])}"', head), "\n".join(lines[count:])
 
 
 def _blocks(text: str, change: Change) -> str:

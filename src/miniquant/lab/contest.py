@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ..core.errors import MiniquantError
+from ..core.language import translated
 from . import record, session
 from .catalogue import exercises, find
 from .figures import figure
@@ -42,8 +43,8 @@ class Board:
     rows: tuple[Row, ...]
 
     def _title(self) -> str:
-        return (
-            f"{self.exercise}, lab {self.lab}: {self.what}; {'lower' if self.lower_is_better else 'higher'} is better"
+        return f"{self.exercise}, {translated(f'lab {self.lab}')}: {translated(self.what)}; " + translated(
+            "lower is better" if self.lower_is_better else "higher is better"
         )
 
     def _shown(self, row: Row) -> str:
@@ -51,19 +52,24 @@ class Board:
 
     def _note(self) -> str:
         return (
-            "" if any(row.own for row in self.rows) else f"no figure of yours yet: check({self.exercise}) measures it"
+            ""
+            if any(row.own for row in self.rows)
+            else translated(f"no figure of yours yet: check({self.exercise}) measures it")
         )
 
     def __repr__(self) -> str:
-        names = max(len(row.name) for row in self.rows)
+        names = max(len(translated(row.name)) for row in self.rows)
         values = max(len(self._shown(row)) for row in self.rows)
-        lines = [f"  {'→' if row.own else ' '} {row.name:{names}}  {self._shown(row):>{values}}" for row in self.rows]
+        lines = [
+            f"  {'→' if row.own else ' '} {translated(row.name):{names}}  {self._shown(row):>{values}}"
+            for row in self.rows
+        ]
         note = self._note()
         return "\n".join([self._title(), *lines, *([f"  {note}"] if note else [])])
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{'→ ' if row.own else ''}{html.escape(row.name)}</th>"
+            f"<tr><th scope='row' style='text-align:left'>{'→ ' if row.own else ''}{html.escape(translated(row.name))}</th>"
             f"<td style='text-align:right'>{html.escape(self._shown(row))}</td></tr>"
             for row in self.rows
         )

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ..core.language import translated
 from . import record, session
 from .catalogue import exercises, find
 from .report import marked
@@ -21,12 +22,14 @@ class Hint:
     text: str
 
     def __repr__(self) -> str:
-        return f"{self.title}\n  " + self.text.replace("\n", "\n  ")
+        return f"{translated(self.title)}\n  " + translated(self.text).replace("\n", "\n  ")
 
     def _repr_html_(self) -> str:
-        body = marked(self.text).replace("\n", "<br>")
+        body = marked(translated(self.text)).replace("\n", "<br>")
         style = "border-left:.3em solid #b8860b;padding:.4em .8em;color:inherit"
-        return f"<div role='note' style='{style}'><strong>{html.escape(self.title)}</strong><br>{body}</div>"
+        return (
+            f"<div role='note' style='{style}'><strong>{html.escape(translated(self.title))}</strong><br>{body}</div>"
+        )
 
 
 def ladder(spec: Exercise) -> list[Hint]:
@@ -79,23 +82,27 @@ class Progress:
         for lab, states in self.labs.items():
             done = sum(s == "passed" for s in states.values())
             marks = "".join({"passed": "■", "failed": "◪"}.get(s, "□") for s in states.values())
-            lines.append(f"lab {lab}  {marks}  {done} of {len(states)}")
+            lines.append(f"{translated(f'lab {lab}')}  {marks}  {translated(f'{done} of {len(states)}')}")
         total = sum(s == "passed" for states in self.labs.values() for s in states.values())
         count = sum(map(len, self.labs.values()))
-        return "\n".join([*lines, f"{total} of {count} exercises passed   ■ passed  ◪ tried  □ not attempted"])
+        summary = f"{total} of {count} exercises passed   ■ passed  ◪ tried  □ not attempted"
+        return "\n".join([*lines, translated(summary)])
 
     def _repr_html_(self) -> str:
         rows = []
         for lab, states in self.labs.items():
             cells = "".join(
-                f"<span title='{html.escape(f'{name}: {state}', quote=True)}' role='img' "
-                f"aria-label='{html.escape(f'{name}: {state}', quote=True)}'>"
+                f"<span title='{html.escape(f'{name}: {translated(state)}', quote=True)}' role='img' "
+                f"aria-label='{html.escape(f'{name}: {translated(state)}', quote=True)}'>"
                 f"{ {'passed': '■', 'failed': '◪'}.get(state, '□') }</span> "
                 for name, state in states.items()
             )
             done = sum(s == "passed" for s in states.values())
-            rows.append(f"<tr><th scope='row'>lab {lab}</th><td>{cells}</td><td>{done} of {len(states)}</td></tr>")
-        caption = "<caption>■ passed, ◪ tried, □ not attempted</caption>"
+            rows.append(
+                f"<tr><th scope='row'>{translated(f'lab {lab}')}</th><td>{cells}</td>"
+                f"<td>{translated(f'{done} of {len(states)}')}</td></tr>"
+            )
+        caption = f"<caption>{translated('■ passed, ◪ tried, □ not attempted')}</caption>"
         return f"<table style='color:inherit'>{caption}{''.join(rows)}</table>"
 
 

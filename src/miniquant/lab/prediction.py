@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
+from ..core.language import translated
 from .figures import figure
 from .report import marked
 
@@ -52,20 +53,21 @@ class Prediction:
         your guess: 4 times · measured: 3.08 times · off by 30 %
         """
         found = float(measured)
-        shown = f"measured: {_with_unit(found, self.unit, digits)}"
+        shown = translated(f"measured: {_with_unit(found, self.unit, digits)}")
         if self.guess is None:
-            return Beside(f"no guess · {shown}")
-        return Beside(f"your guess: {self._own()} · {shown} · {_distance(self.guess, found, self.unit, digits)}")
+            return Beside(f"{translated('no guess')} · {shown}")
+        distance = translated(_distance(self.guess, found, self.unit, digits))
+        return Beside(f"{translated(f'your guess: {self._own()}')} · {shown} · {distance}")
 
     def _own(self) -> str:
         return _with_unit(float(self), self.unit, 6)
 
     def _state(self) -> str:
         if self.problem:
-            return self.problem
-        return (
-            "no guess yet; write your number in place of `None`" if self.guess is None else f"your guess: {self._own()}"
-        )
+            return translated(self.problem)
+        if self.guess is None:
+            return translated("no guess yet; write your number in place of `None`")
+        return translated(f"your guess: {self._own()}")
 
     def __repr__(self) -> str:
         return f"{self.question}\n  {self._state().replace('`', '')}"

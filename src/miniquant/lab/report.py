@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..core.language import translated
+
 _TITLES = {"passed": "✓ passed", "not attempted": "○ not attempted yet", "failed": "✗ not right yet"}
 _COLOURS = {"passed": "#2e8b57", "not attempted": "#808080", "failed": "#c8553d"}
 CASE, EXPECTED, GOT = "smallest case", "expected", "got"
 OF_ITS_KIND = "smallest case of this kind"  # of those of which the first sentence is true
+_VALUES = (CASE, OF_ITS_KIND, EXPECTED, GOT)
 LIKELY = "as far as tried, same results as the known mistake"
 SAME = "as far as tried, same results as"
 SEEN = "what your results show"
@@ -89,28 +92,35 @@ class Report:
         return [(label, text) for label, text in parts if text]
 
     def __repr__(self) -> str:
-        rows = [f"{_TITLES[self.status]} · {self.exercise}: {self.what}"]
+        rows = [f"{translated(_TITLES[self.status])} · {self.exercise}: {translated(self.what)}"]
         for label, text in self.lines():
-            first, *rest = text.split("\n")
-            rows += [f"  {label}: {first}", *(f"    {line}" for line in rest)]
+            first, *rest = _spoken(label, text).split("\n")
+            rows += [f"  {translated(label)}: {first}", *(f"    {line}" for line in rest)]
         return "\n".join(rows)
 
     def _repr_html_(self) -> str:
         colour = _COLOURS[self.status]
-        title = f"<strong>{_TITLES[self.status]} · {html.escape(self.exercise)}</strong>: {marked(self.what)}"
+        status, what = html.escape(translated(_TITLES[self.status])), marked(translated(self.what))
+        title = f"<strong>{status} · {html.escape(self.exercise)}</strong>: {what}"
         rows = "".join(
-            f"<div style='margin-top:.25em'><span style='opacity:.75'>{label}</span>: {_value(label, text)}</div>"
+            f"<div style='margin-top:.25em'><span style='opacity:.75'>{translated(label)}</span>: "
+            f"{_value(label, _spoken(label, text))}</div>"
             for label, text in self.lines()
         )
         style = f"border-left:.3em solid {colour};padding:.4em .8em;color:inherit;overflow-x:auto"
         return f"<div role='status' class='mq-report' style='{style}'><div>{title}</div>{rows}</div>"
 
 
+def _spoken(label: str, text: str) -> str:
+    """The text of a part in the chosen language; values and tracebacks are what they are."""
+    return text if label in (*_VALUES, "traceback") else translated(text)
+
+
 def _value(label: str, text: str) -> str:
     safe = html.escape(text)
     if label == "traceback":
         return f"<pre style='margin:.2em 0;background:transparent;color:inherit'>{safe}</pre>"
-    if label in (CASE, OF_ITS_KIND, EXPECTED, GOT):
+    if label in _VALUES:
         return f"<code style='background:transparent;color:inherit'>{safe}</code>"
     return marked(text)
 

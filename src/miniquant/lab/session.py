@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ..core.language import translated
 from .report import Report
 
 
@@ -52,7 +53,7 @@ def reference_stands_in(exercise: str) -> None:
     """Say once that a cell uses the reference, since the student's function failed its check."""
     if not _checking[0] and exercise not in _stood_in:
         _stood_in.add(exercise)
-        print(f"this cell uses the reference for `{exercise}`: yours is not right yet")
+        print(translated(f"this cell uses the reference for `{exercise}`: yours is not right yet"))
 
 
 def is_right_again(exercise: str) -> None:

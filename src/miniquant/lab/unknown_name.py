@@ -6,6 +6,7 @@ import re
 import sys
 from typing import Any
 
+from ..core.language import translated
 from .catalogue import exercises
 
 FROM_THE_LAB = ("check", "exercise", "hint", "predict", "progress")
@@ -24,7 +25,7 @@ def explain(
 ) -> None:
     """IPython's traceback, then one line of advice."""
     shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
-    print(advice(error))
+    print(translated(advice(error)))
 
 
 def advice(error: BaseException) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from ...core.language import translated
 from ..spec import Exercise, text_of
 
 PARTS = ("goal", "stub", "check", "help")
@@ -17,7 +18,9 @@ BEGIN, END = "    ### BEGIN SOLUTION\n", "\n    ### END SOLUTION"
 
 def goal_cell(spec: Exercise, notebook: str) -> str:
     """The heading, the goal in one sentence, minutes and difficulty."""
-    return f"### Exercise: `{spec.name}`\n\n**Goal.** {spec.goal}\n\n*{spec.minutes} minutes · {spec.difficulty}*"
+    heading = translated(f"### Exercise: `{spec.name}`")
+    goal = f"{translated('**Goal.**')} {translated(spec.goal)}"
+    return f"{heading}\n\n{goal}\n\n*{translated(f'{spec.minutes} minutes')} · {translated(spec.difficulty)}*"
 
 
 def stub_cell(spec: Exercise, notebook: str) -> str:
@@ -33,11 +36,14 @@ def check_cell(spec: Exercise, notebook: str) -> str:
 
 def help_cell(spec: Exercise, notebook: str) -> str:
     """One row of folds: two hints, what a student may see, and the way to the solution."""
-    seen = "\n".join(f"* {m.see}: *{m.name}*" for m in spec.mistakes)
+    seen = "\n".join(f"* {translated(m.see)}: *{translated(m.name)}*" for m in spec.mistakes)
     anchor = f"exercise-{spec.name.replace('_', '-')}"
-    link = f"The worked answer is in the [solved lab](../solutions/{notebook}#{anchor})."
-    folds = [*((f"Hint {number}", text) for number, text in enumerate(spec.hints, 1))]
-    folds += [(things(len(spec.mistakes)), f"I see …\n\n{seen}"), ("Solution", link)]
+    link = translated(f"The worked answer is in the [solved lab](../solutions/{notebook}#{anchor}).")
+    folds = [(translated(f"Hint {number}"), translated(text)) for number, text in enumerate(spec.hints, 1)]
+    folds += [
+        (translated(things(len(spec.mistakes))), f"{translated('I see …')}\n\n{seen}"),
+        (translated("Solution"), link),
+    ]
     return "\n\n".join([ROW, *(_folded(title, text) for title, text in folds), "</div>"])
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import MiniquantError
+from ...core.language import translated
 from ..catalogue import course, exercises
 from .reading import Time, time_of
 
@@ -71,11 +72,12 @@ class Part:
 
 
 def _needs(labs: Sequence[str], torch: bool) -> str:
-    library = "PyTorch" if torch else "numpy alone"
+    library = translated("PyTorch" if torch else "numpy alone")
     if not labs:
         return library
     *most, last = labs
-    return f"labs {', '.join(most)} and {last}, {library}" if most else f"lab {last}, {library}"
+    before = f"labs {', '.join(most)} and {last}" if most else f"lab {last}"
+    return f"{translated(before)}, {library}"
 
 
 def read_course(root: Path) -> list[Part]:
@@ -93,7 +95,8 @@ def read_course(root: Path) -> list[Part]:
     parts = []
     for part in table["part"]:
         labs = [lab for subject in part["labs"] if (lab := _lab(subject, table["lab"][subject], root))]
-        parts.append(Part(part["name"], part["title"], part.get("page", ""), part.get("leave", ""), tuple(labs)))
+        title, leave = translated(part["title"]), translated(part.get("leave", ""))
+        parts.append(Part(part["name"], title, part.get("page", ""), leave, tuple(labs)))
     return parts
 
 
@@ -115,7 +118,8 @@ def _lab(subject: str, texts: dict[str, Any], root: Path) -> Lab | None:
     time = time_of(cells, minutes)
     torch = any(_TORCH.search("".join(cell["source"])) for cell in cells if cell["cell_type"] == "code")
     after = tuple(_earlier(subject, name) for name in texts.get("after", ()))
-    return Lab(number, subject, title[1], paths[0].name, texts["build"], texts["leave"], time, after, torch)
+    words = [translated(text) for text in (title[1], texts["build"], texts["leave"])]
+    return Lab(number, subject, words[0], paths[0].name, words[1], words[2], time, after, torch)
 
 
 def _earlier(subject: str, name: str) -> str:
@@ -135,10 +139,11 @@ def with_new_lab(table: str, subject: str, title: str) -> str:
 
 def rows(labs: tuple[Lab, ...], folder: str) -> list[str]:
     """A table in Markdown; ``folder`` leads from the page to the students' notebooks."""
-    lines = ["| lab | time | you build | you leave with |", "| --- | --- | --- | --- |"]
+    lines = [translated("| lab | time | you build | you leave with |"), "| --- | --- | --- | --- |"]
     for lab in labs:
         title = lab.title[:1].upper() + lab.title[1:]
-        time = f"{lab.time.total} min, {lab.time.exercises} exercise{'' if lab.time.exercises == 1 else 's'}"
+        exercises_of = translated(f"{lab.time.exercises} exercise{'' if lab.time.exercises == 1 else 's'}")
+        time = f"{lab.time.total} min, {exercises_of}"
         lines.append(f"| [{lab.number} {title}]({folder}/{lab.file}) | {time} | {lab.build} | {lab.leave} |")
     return lines
 

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ...core.language import translated
+
 WORDS_A_MINUTE = 180
 LIMIT = 60  # minutes that a lab may take
 _NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
@@ -116,9 +118,10 @@ def with_time(source: str, time: Time) -> str:
     places = [at for at, paragraph in enumerate(paragraphs) if paragraph.startswith(_TIME)]
     if not places:
         places = [len(paragraphs)]
-        paragraphs.append(time.line)
+        paragraphs.append("")
+    line, rules = translated(time.line), translated(RULES)
     told = any(_PLACE in paragraph for at, paragraph in enumerate(paragraphs) if at != places[0])
-    paragraphs[places[0]] = time.line if told or not time.exercises else f"{time.line}\n{RULES}"
+    paragraphs[places[0]] = line if told or not time.exercises else f"{line}\n{rules}"
     return "\n\n".join(paragraphs)
 
 
