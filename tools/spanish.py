@@ -2,11 +2,10 @@
 
 The English sources are the only ones. ``es/locale`` has a catalogue of GNU gettext for each notebook and page,
 ``src/miniquant/locale/es`` one for the lessons of each lab and one for the engine's sentences. ``es/notebooks`` is made
-from the English student notebooks with them, and executed.
+from the English student notebooks with them, and executed; ``es/book`` from the English pages.
 
     python tools/spanish.py --extract              bring the catalogues up to date with the English sources
-    python tools/spanish.py [--keep-outputs] [LAB ...]     make the notebooks; with --keep-outputs execute nothing
-    python tools/spanish.py --pages FOLDER         write the pages of the Spanish site, and its notebooks, into a folder
+    python tools/spanish.py [--keep-outputs] [LAB ...]     make the pages and notebooks; with it execute nothing
     python tools/spanish.py --check                fail if a catalogue or a notebook is not what the sources give
 """
 
@@ -24,7 +23,7 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
-from spanish_sources import Change, in_code, in_text, messages
+from spanish_sources import Change, in_code, in_text, messages, of_page_maker, of_script
 from tqdm import tqdm
 
 from miniquant.core import language
@@ -48,6 +47,12 @@ PAGES = ("index", "part-1-artifact", "part-2-quantization", "part-3-assignment",
 ENGINE = ("lab", "evaluate", "inspect", "plots", "core", "lessons/shared", "lessons/__init__.py")
 UNSEEN = ("lab/grading", "lab/authoring")  # for teachers and authors, in English
 AUTHORING = ("lab/authoring/cells.py", "lab/authoring/reading.py", "lab/authoring/course.py")
+LIVE = ("boot", "editor", "live", "llama", "outputs", "python", "saved")  # what a lab's page loads
+THEME = (  # of the theme, which has them in English alone
+    *("Skip to main content", "Back to top", "Contents", "Toggle primary sidebar", "Toggle secondary sidebar"),
+    *("Pages of the course", "On this page", "Next", "Previous", "next", "previous", "Search", "Print to PDF", "Home"),
+    *("light/dark", "Color mode", "Light", "Dark", "System Settings", "By {0}", "© Copyright {0}.", "Site Navigation"),
+)
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME
 
@@ -65,6 +70,7 @@ def sources(labs: Iterable[Path]) -> Iterator[tuple[Path, list[tuple[str, str]]]
     for subject, specs in by_subject().items():
         yield OWN / "lessons" / f"{subject}.po", [(text, "") for spec in specs for text in of_lesson(spec)]
     yield OWN / "course.po", [(text, "") for text in of_course()]
+    yield OWN / "site.po", [(text, "") for text in of_site()]
     yield OWN / "engine.po", list(of_engine())
 
 
@@ -138,6 +144,16 @@ def of_course() -> Iterator[str]:
         for lab in part.labs:
             yield lab.title
             yield from (table["lab"][lab.subject]["build"], table["lab"][lab.subject]["leave"])
+
+
+def of_site() -> list[str]:
+    """The words of the interface of the site: what its pages are made with, and its scripts."""
+    book = ROOT / "book"
+    found = [text for path in sorted((book / "_ext").glob("*.py")) for text in of_page_maker(path)]
+    scripts = [*sorted((book / "_static").glob("*.js")), *(book / "live" / f"{name}.js" for name in LIVE)]
+    found += [text for path in scripts for text in of_script(path)]
+    found += [text for path in (book / "live" / "shell.py", ROOT / "tools" / "live.py") for text in of_page_maker(path)]
+    return list(dict.fromkeys((*found, *THEME)))
 
 
 def of_engine() -> Iterator[tuple[str, str]]:
@@ -228,6 +244,18 @@ def of_exercise(part: str, spec: Exercise, source: str, notebook: str) -> str:
     return source
 
 
+def page_in_spanish(page: str) -> str:
+    """A page of the site in Spanish."""
+    text = (ROOT / "book" / f"{page}.md").read_text("utf-8")
+    text = in_text(text, words_of(SPANISH / "locale" / "pages" / f"{page}.po"))
+    text = re.sub(r"\]\((?!\.\./|https?:|#)([\w-]+)\.md", _beside, LINK.sub(_place, text))
+    return re.sub(r"(?<=[< ])\.\./(?=formats/|readers/)", "../../", text)
+
+
+def _beside(link: re.Match[str]) -> str:
+    return link[0] if link[1] in PAGES else f"](../../book/{link[1]}.md"
+
+
 def words_of(path: Path) -> dict[str, str]:
     """What a catalogue has, as a function from a message to its translation."""
     known = language.read_po(path) if path.exists() else {}
@@ -248,6 +276,10 @@ def differences(labs: list[Path]) -> list[str]:
     for path in labs:
         target = SPANISH / "notebooks" / path.name
         if not target.exists() or skeleton(nbformat.read(target, as_version=4)) != skeleton(in_spanish(path)):
+            wrong.append(f"{target.relative_to(ROOT)} differs from its regeneration; run python tools/spanish.py")
+    for page in PAGES:
+        target = SPANISH / "book" / f"{page}.md"
+        if not target.exists() or target.read_text("utf-8") != page_in_spanish(page):
             wrong.append(f"{target.relative_to(ROOT)} differs from its regeneration; run python tools/spanish.py")
     return wrong
 
@@ -271,7 +303,10 @@ def main() -> int:
         return bool(wrong)
     os.environ["MINIQUANT_PROGRESS"] = os.devnull
     os.environ.pop("MPLBACKEND", None)
-    (SPANISH / "notebooks").mkdir(parents=True, exist_ok=True)
+    for folder in ("book", "notebooks"):
+        (SPANISH / folder).mkdir(exist_ok=True)
+    for page in PAGES:
+        (SPANISH / "book" / f"{page}.md").write_text(page_in_spanish(page), "utf-8")
     for path in tqdm(labs, desc="notebooks in Spanish", unit="lab"):
         target = SPANISH / "notebooks" / path.name
         run = with_stored_outputs if options.keep_outputs and target.exists() else execute

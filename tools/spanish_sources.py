@@ -207,3 +207,46 @@ def _numbered(node: ast.JoinedStr) -> tuple[str, list[str]]:
             text += f"{{{len(fields)}}}"
             fields.append(ast.unparse(value.value) if isinstance(value, ast.FormattedValue) else "")
     return text, fields
+
+
+# ---- the words of the site -------------------------------------------------------------------------------------------
+
+LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`')
+SHOWN = re.compile(r"^[A-ZÁ-Ú¿][a-z]+$")  # a button of one word
+
+
+def of_script(path: Path) -> Iterator[str]:
+    """What a script of the site may show: its texts, with ``${…}`` as numbered fields."""
+    source = re.sub(r"^\s*//.*$|\s//\s.*$", "", path.read_text("utf-8"), flags=re.M)
+    for plain, template in LITERAL.findall(source):
+        text, count = plain, 0
+        if template:
+            parts = re.split(r"\$\{((?:[^{}]|\{[^{}]*\})*)\}", template)
+            count = len(parts) // 2
+            text = "".join(part if at % 2 == 0 else f"{{{at // 2}}}" for at, part in enumerate(parts))
+        for piece in _without_tags(text):
+            if _is_shown(piece):
+                yield piece
+
+
+def of_page_maker(path: Path) -> Iterator[str]:
+    """What a module that makes pages writes into them, between tags and as labels."""
+    for text, _ in messages(path):
+        yield from (piece for piece in _without_tags(text) if _is_shown(piece))
+
+
+def _without_tags(text: str) -> list[str]:
+    labels = re.findall(r'(?:aria-label|title|content|placeholder|alt)="([^"]*)"', text)
+    pieces = [piece.strip() for piece in re.split(r"<[^>]*>?", text)]
+    return [_renumbered(piece) for piece in (*pieces, *labels) if piece]
+
+
+def _renumbered(text: str) -> str:
+    """Fields numbered from 0, as a piece of a longer message has only some of them."""
+    numbers = iter(range(99))
+    return re.sub(r"\{\d+\}", lambda _: f"{{{next(numbers)}}}", text)
+
+
+def _is_shown(text: str) -> bool:
+    code = re.search(r"[;=<>{}\[\]#/\\]|::|\.(js|py|html|css)|^[.:]|mq-|--|\d:", re.sub(r"\{\d+\}", "", text))
+    return not code and bool(TWO_WORDS.search(text) or SHOWN.match(text))

@@ -298,9 +298,10 @@ def write_files(app: Sphinx, error: Exception | None) -> None:
         return
     out = Path(app.outdir)
     for name in app.env.found_docs:
-        if LAB.match(name) and (ROOT / f"{name}.ipynb").exists():
+        notebook = Path(app.srcdir) / f"{name}.ipynb"
+        if LAB.match(name) and notebook.exists():
             (out / name).parent.mkdir(exist_ok=True)
-            shutil.copyfile(ROOT / f"{name}.ipynb", out / f"{name}.ipynb")
+            shutil.copyfile(notebook, out / f"{name}.ipynb")
     root = re.sub(r"^https?://[^/]+", "", app.config.html_baseurl).rstrip("/") + "/"
     (out / "404.html").write_text(LOST.format(root=root), "utf-8")
     shutil.rmtree(out / "_static/vendor/fontawesome", ignore_errors=True)
