@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import spanish
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
@@ -67,6 +68,8 @@ def _code(use: str) -> str:
 
 def parsed(directive: SphinxDirective, lines: list[str]) -> list[nodes.Node]:
     """The nodes of some lines of Markdown, at the place of a directive."""
+    if directive.config.language == spanish.NAME:
+        lines = [spanish.linked(line, directive.env.docname) for line in lines]
     node = nodes.Element()
     directive.state.nested_parse(StringList(lines, source=SOURCE), directive.content_offset, node)
     return node.children

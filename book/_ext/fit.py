@@ -106,7 +106,9 @@ def as_table(text: str) -> str:
 def fit(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
     """Called by Sphinx for each page."""
     if body := context.get("body"):
-        context["body"] = fitted(body, {name: source for source, name in app.builder.images.items()})
+        context["body"] = fitted(
+            body, {name: str(Path(app.srcdir, source)) for source, name in app.builder.images.items()}
+        )
 
 
 def fitted(body: str, files: dict[str, str]) -> str:

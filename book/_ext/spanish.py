@@ -9,7 +9,7 @@ import html
 import json
 import os
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -92,13 +92,15 @@ def english_links(app: Sphinx, page: str, source: list[str]) -> None:
         notebook = json.loads(text)
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = _linked("".join(cell["source"]), page)
+                cell["source"] = linked("".join(cell["source"]), page)
         source[0] = json.dumps(notebook)
     else:
-        source[0] = _linked(text, page)
+        source[0] = linked(text, page)
 
 
-def _linked(text: str, page: str) -> str:
+def linked(text: str, page: str) -> str:
+    """Markdown of a page with its links to pages that are in English alone as HTML."""
+
     def link(found: re.Match[str]) -> str:
         words, up, name, kind, anchor = found.groups()
         target = os.path.normpath(PurePosixPath(NAME, page).parent / up / name).replace(os.sep, "/")
@@ -135,8 +137,8 @@ def switch(page: str, here: str) -> str:
     name = f"{page}.html"
     if here == NAME:
         return (
-            f'<nav class="mq-languages" aria-label="Idioma"><a href="{up}../{name}" hreflang="en" lang="en">English</a> · '
-            '<span aria-current="true">Español</span></nav>'
+            f'<nav class="mq-languages" aria-label="Idioma"><a href="{up}../{name}" hreflang="en" lang="en">English</a>'
+            ' · <span aria-current="true">Español</span></nav>'
         )
     if page in pages():
         other = f'<a href="{up}{NAME}/{name}" hreflang="es" lang="es">Español</a>'
@@ -200,7 +202,7 @@ def write_words(app: Sphinx, error: Exception | None) -> None:
     for path in out.rglob("*.html"):
         place = path.relative_to(out)
         text = path.read_text("utf-8")
-        new = re.sub(r'\bhref="([^"#:?]+)', lambda link: _outside(link, place, out), text)
+        new = re.sub(r'\bhref="([^"#:?]+)', partial(_outside, place=place, out=out), text)
         if new != text:
             path.write_text(new, "utf-8")
 
