@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from miniquant import __version__
+from miniquant.core.language import speaking, translated
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "book" / "live"
@@ -33,12 +34,11 @@ STARTS = (  # what a press of the button loads, in _live
     *("pyodide/pyodide*", "pyodide/python_stdlib.zip", "pyodide/numpy-*"),
 )
 HOOK = (
-    '<link rel="stylesheet" href="../_live/live.css">\n<script type="module" src="../_live/live.js"></script>\n</head>'
+    '<link rel="stylesheet" href="{0}_live/live.css">\n<script type="module" src="{0}_live/live.js"></script>\n</head>'
 )
 BAR = (  # in the page from the start, so that nothing moves when its script comes
-    '<div class="mq-live-bar mq-live pst-js-only"><button type="button" class="first" disabled>Try it here</button>'
-    '<p class="mq-live-about">Python runs in this page. The first time it loads {:.0f} MB; nothing that you type '
-    "leaves this computer.</p></div>"
+    '<div class="mq-live-bar mq-live pst-js-only"><button type="button" class="first" disabled>{}</button>'
+    '<p class="mq-live-about">{}</p></div>'
 )
 IMPORT = re.compile(r"""^((?:import|export)\b[^'"]*?from\s*|import\s*)(['"])([^'"./][^'"]*)\2""", re.M)
 
@@ -171,11 +171,12 @@ def relative_imports(folder: Path, names: dict[str, str]) -> None:
 
 
 def labs(site: Path) -> Iterator[tuple[Path, Path]]:
-    """Every student lab's page, and its notebook."""
-    for notebook in sorted((ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb")):
-        page = site / "notebooks" / f"{notebook.stem}.html"
-        if page.exists():
-            yield page, notebook
+    """Every student lab's page, in both languages, and its notebook."""
+    for folder in ("notebooks", "es/notebooks"):
+        for notebook in sorted((ROOT / folder).glob("[0-9][0-9]-*.ipynb")):
+            page = site / folder / f"{notebook.stem}.html"
+            if page.exists():
+                yield page, notebook
 
 
 def mark(page: Path, notebook: Path, n_bytes: int) -> None:
@@ -198,10 +199,22 @@ def mark(page: Path, notebook: Path, n_bytes: int) -> None:
         return match[0] if "data-cell=" in match[0] else match[0].replace(" class=", f' data-cell="{number}" class=', 1)
 
     text = CELL.sub(with_id, text)
-    text = BARS.sub("", text.replace(HOOK, "</head>")).replace("</head>", HOOK, 1)
+    language = "es" if "es" in notebook.relative_to(ROOT).parts else "en"
+    hook = HOOK.format("../" if language == "en" else "../../")
+    text = BARS.sub("", text.replace(hook, "</head>")).replace("</head>", hook, 1)
     before, article, after = text.partition("<article")  # a title that only paper shows comes earlier
-    after = after.replace("</h1>", f"</h1>{BAR.format(n_bytes / 1e6)}", 1)
+    after = after.replace("</h1>", f"</h1>{bar(n_bytes, language)}", 1)
     page.write_text(f"{before}{article}{after}", "utf-8")
+
+
+def bar(n_bytes: int, language: str) -> str:
+    """The bar below the title of a lab, in a language."""
+    with speaking(language):
+        about = (
+            f"Python runs in this page. The first time it loads {n_bytes / 1e6:.0f} MB; nothing that you type "
+            "leaves this computer."
+        )
+        return BAR.format(translated("Try it here"), translated(about))
 
 
 BARS = re.compile('<div class="mq-live-bar .*?</div>')
@@ -248,20 +261,21 @@ def make(site: Path) -> Path:
         (target / "assets" / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "src" / "miniquant" / "assets" / path, target / "assets" / path)
     shutil.copy(PINS, target / "files.json")  # what it is made of, with versions and licences
-    (target / "labs").mkdir()
+    (target / "labs" / "es").mkdir(parents=True)
     known = list(labs(site))
     inspect(site, target)
     plain = [
         place for package in pins["packages"] for place, _ in package["files"].values() if place.startswith("wheels/")
     ]
     wheels = {Path(place).name.partition("-")[0]: place for place in plain}
-    about = {"wheel": name, "assets": beside, "wheels": wheels, "labs": [notebook.stem for _, notebook in known]}
+    stems = list(dict.fromkeys(notebook.stem for _, notebook in known))
+    about = {"wheel": name, "assets": beside, "wheels": wheels, "labs": stems}
     (target / "live.json").write_text(json.dumps(about, indent=1) + "\n", "utf-8")
     compile_modules(target)
     loaded = {file for pattern in STARTS for file in target.glob(pattern)}
     for page, notebook in known:
         mark(page, notebook, sum(file.stat().st_size for file in loaded))
-        shutil.copy(notebook, target / "labs" / notebook.name)
+        shutil.copy(notebook, target / "labs" / notebook.parent.relative_to(ROOT).parent / notebook.name)
     return target
 
 
@@ -289,7 +303,7 @@ def main() -> int:
         print(f"the site is not live: {error}")
         return 3 if isinstance(error, NotToBeHad) else 1
     total = sum(path.stat().st_size for path in target.rglob("*") if path.is_file())
-    print(f"{target}: {len(list((target / 'labs').iterdir()))} labs, {total / 1e6:.0f} MB")
+    print(f"{target}: {len(list((target / 'labs').rglob('*.ipynb')))} labs, {total / 1e6:.0f} MB")
     return 0
 
 

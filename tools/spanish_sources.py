@@ -219,10 +219,9 @@ def of_script(path: Path) -> Iterator[str]:
     """What a script of the site may show: its texts, with ``${…}`` as numbered fields."""
     source = re.sub(r"^\s*//.*$|\s//\s.*$", "", path.read_text("utf-8"), flags=re.M)
     for plain, template in LITERAL.findall(source):
-        text, count = plain, 0
+        text = plain
         if template:
             parts = re.split(r"\$\{((?:[^{}]|\{[^{}]*\})*)\}", template)
-            count = len(parts) // 2
             text = "".join(part if at % 2 == 0 else f"{{{at // 2}}}" for at, part in enumerate(parts))
         for piece in _without_tags(text):
             if _is_shown(piece):

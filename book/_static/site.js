@@ -91,3 +91,11 @@ function showDone() {
 addEventListener("miniquant:done", showDone);
 addEventListener("storage", showDone); // another window
 showDone();
+
+// The switch between the languages leads to the same heading of the other page: both have the same anchors.
+document.querySelector(".mq-languages a")?.addEventListener("click", (event) => {
+  const above = [...document.querySelectorAll("article section[id]")].filter(
+    (section) => section.getBoundingClientRect().top < innerHeight / 3,
+  );
+  event.currentTarget.hash = scrollY > 50 && above.length ? above.at(-1).id : "";
+});

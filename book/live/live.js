@@ -2,6 +2,7 @@
 // Nothing is loaded before the button is pressed. `tools/live.py` gives each cell of the page its id.
 const here = new URL("./", import.meta.url);
 const lab = location.pathname.split("/").pop().replace(/\.html$/, "");
+const labs = document.documentElement.lang === "es" ? "labs/es" : "labs"; // the Spanish ones have the same ids of cells
 const article = document.querySelector("article");
 const CELL_SECONDS = 13; // Python ends a cell by itself after 10; this is for one that does not let it
 const CHECK_SECONDS = 65; // a check has a limit of 10 s for each call, and may look for a cause
@@ -28,7 +29,7 @@ async function begin() {
   try {
     const [manifest, original, modules] = await Promise.all([
       fetch(new URL("live.json", here)).then((answer) => answer.json()),
-      fetch(new URL(`labs/${lab}.ipynb`, here)).then((answer) => answer.json()),
+      fetch(new URL(`${labs}/${lab}.ipynb`, here)).then((answer) => answer.json()),
       Promise.all(["editor", "python", "saved", "outputs"].map((name) => import(`./${name}.js`))),
     ]);
     const files = await otherLabs(manifest, modules[2]);

@@ -27,7 +27,7 @@ SITE = "_build/html/index.html"
 WHEELS = "wheels"  # in a bundle: all packages, so that nothing is asked of a registry
 BUILT = (
     *(".venv", ".venv-lowest", "_build", ".mutants", ".pytest_cache", ".hypothesis", ".mypy_cache", ".ruff_cache"),
-    *("notebooks/workspace", "solutions/workspace"),
+    *("notebooks/workspace", "es/notebooks/workspace", "solutions/workspace"),
 )
 
 
@@ -54,15 +54,26 @@ class Command(NamedTuple):
 PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
 LONGEST = ("-p", "tools.longest_first")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
-NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg", "notebooks", "solutions")
+NBVAL = (
+    "--nbval",
+    "--nbval-current-env",
+    "--nbval-sanitize-with",
+    "tests/nbval.cfg",
+    "notebooks",
+    "es/notebooks",
+    "solutions",
+)
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
 NO_WINDOW = ("MPLBACKEND", "agg")
 NO_RECORD = ("MINIQUANT_PROGRESS", os.devnull)
 BUILD = ("jupyter-book", "build", ".", "--toc", "book/_toc.yml")
 BOOK = Step("running every lab and building the site", (*BUILD, "-n", "--all"))
+SPANISH = ("python", "tools/spanish_site.py")
 
 COMMANDS = {
-    "book": Command("run every lab and build the course site", (BOOK,), "open {root}/" + SITE),
+    "book": Command(
+        "run every lab and build the course site", (BOOK, Step("the site in Spanish", SPANISH)), "open {root}/" + SITE
+    ),
     "test": Command(
         "run all tests",
         (
@@ -70,6 +81,7 @@ COMMANDS = {
             Step("", ("ruff", "format", "--check", ".")),
             Step("the student labs are what the solved ones give", ("python", "tools/notebooks.py", "--check")),
             Step("", ("python", "tools/course.py", "--check")),
+            Step("", ("python", "tools/spanish.py", "--check")),
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
             Step(
                 "",
@@ -104,6 +116,7 @@ COMMANDS = {
                 (*BUILD, "-W", "--keep-going", "-n", "--all"),
                 (("LABS", "stored"),),
             ),
+            Step("the site in Spanish", (*SPANISH, "--strict")),
             Step("", ("python", "tools/check_site.py", "_build/html")),
         ),
     ),
@@ -123,7 +136,11 @@ COMMANDS = {
     ),
     "notebooks": Command(
         "derive notebooks/ from solutions/ and run both",
-        (Step("", ("python", "tools/notebooks.py")), Step("", ("python", "tools/course.py"))),
+        (
+            Step("", ("python", "tools/notebooks.py")),
+            Step("", ("python", "tools/course.py")),
+            Step("", ("python", "tools/spanish.py")),
+        ),
     ),
     "setup": Command("make .venv, or bring it up to date, and run nothing", ()),
     "clean": Command("remove .venv, .venv-lowest and everything that was built", ()),

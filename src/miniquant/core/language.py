@@ -1,13 +1,13 @@
 """The language in which the library speaks to a student: English, or the one that ``MINIQUANT_LANG`` names (``es``).
 
 The sources are written in English. ``translated`` looks a sentence up in the catalogues of a language, which are files
-of GNU gettext in ``miniquant/locale/<language>``. An f-string is in the catalogue with its fields numbered:
-``{0} of {1} results``. What a field holds is translated in the same way. A sentence that no catalogue has stays English.
+of GNU gettext in ``miniquant/locale/<language>``. An f-string is in the catalogue with its fields numbered, as in
+``{0} of {1} results``. What a field holds is translated in the same way. What no catalogue has stays English.
 """
 
 from __future__ import annotations
 
-import ast
+import json
 import os
 import re
 from collections.abc import Iterator
@@ -75,7 +75,7 @@ def read_po(path: Path) -> dict[str, str]:
         if "\n#, fuzzy" in f"\n{entry}" or "\nmsgid " not in f"\n{entry}":
             continue
         parts = re.split(r"^(?:msgid|msgstr) ", re.sub(r"^#.*\n?", "", entry, flags=re.M), flags=re.M)
-        message, translation = ("".join(map(ast.literal_eval, part.split("\n"))) for part in map(str.strip, parts[1:3]))
+        message, translation = ("".join(map(json.loads, part.split("\n"))) for part in map(str.strip, parts[1:3]))
         if message and translation:
             messages[message] = translation
     return messages

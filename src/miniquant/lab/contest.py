@@ -69,7 +69,7 @@ class Board:
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><th scope='row' style='text-align:left'>{'→ ' if row.own else ''}{html.escape(translated(row.name))}</th>"
+            f"<tr><th scope='row' style='text-align:left'>{'→ ' * row.own}{html.escape(translated(row.name))}</th>"
             f"<td style='text-align:right'>{html.escape(self._shown(row))}</td></tr>"
             for row in self.rows
         )
