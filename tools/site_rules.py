@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 if TYPE_CHECKING:
     from check_site import Page
 
-LAB = re.compile(r"(notebooks|solutions)/(\d\d)-[^/]*\.html")
+LAB = re.compile(r"(?:es/)?(notebooks|solutions)/(\d\d)-[^/]*\.html")
 HEAVIEST = {"book/index.html": 300_000, "notebooks/": 600_000}  # bytes, compressed as a host sends them
 FONT = re.compile(r"""url\(["']?([^"')]+\.woff2?)["']?\)""")
 PACKED = {".html", ".css", ".js", ".svg"}
@@ -61,7 +61,8 @@ def lab_problems(name: str, page: Page) -> Iterator[str]:
     folder, number = match.groups()
     file = PurePosixPath(name).name
     if folder == "notebooks":
-        wanted = [file.replace(".html", ".ipynb"), f"../solutions/{file}"]
+        up = "../../" if name.startswith("es/") else "../"
+        wanted = [file.replace(".html", ".ipynb"), f"{up}solutions/{file}"]
         if f"make lab LAB={number}" not in page.copied:
             yield f"the page does not say `make lab LAB={number}`"
     elif number == "03" and "gguf-export" in file:
@@ -80,7 +81,7 @@ def lab_problems(name: str, page: Page) -> Iterator[str]:
 
 def weight_problems(site: Path, name: str, page: Page) -> Iterator[str]:
     """The home page and the labs are light enough for a phone."""
-    limit = next((limit for start, limit in HEAVIEST.items() if name.startswith(start)), None)
+    limit = next((limit for start, limit in HEAVIEST.items() if name.removeprefix("es/").startswith(start)), None)
     if limit and (heavy := weight(site, name, page)) > limit:
         yield f"weighs {heavy // 1000} kB compressed; at most {limit // 1000} are allowed"
 

@@ -54,15 +54,8 @@ class Command(NamedTuple):
 PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
 LONGEST = ("-p", "tools.longest_first")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
-NBVAL = (
-    "--nbval",
-    "--nbval-current-env",
-    "--nbval-sanitize-with",
-    "tests/nbval.cfg",
-    "notebooks",
-    "es/notebooks",
-    "solutions",
-)
+NOTEBOOKS = ("notebooks", "es/notebooks", "solutions")
+NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg", *NOTEBOOKS)
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
 NO_WINDOW = ("MPLBACKEND", "agg")
 NO_RECORD = ("MINIQUANT_PROGRESS", os.devnull)
