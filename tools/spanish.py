@@ -52,6 +52,7 @@ THEME = (  # of the theme, which has them in English alone
     *("Skip to main content", "Back to top", "Contents", "Toggle primary sidebar", "Toggle secondary sidebar"),
     *("Pages of the course", "On this page", "Next", "Previous", "next", "previous", "Search", "Print to PDF", "Home"),
     *("light/dark", "Color mode", "Light", "Dark", "System Settings", "By {0}", "© Copyright {0}.", "Site Navigation"),
+    *("place", "places", "cell {0}", "of", ". Run that cell first.", "byte {0} has", "bytes {0} and {1} have"),
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME

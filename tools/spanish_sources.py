@@ -126,6 +126,8 @@ def _strings(tree: ast.Module) -> Iterator[ast.Constant | ast.JoinedStr]:
             values += node.args if name in READ else []
             for value in values:
                 shown |= {id(inside) for inside in ast.walk(value)}
+        elif isinstance(node, ast.IfExp):
+            shown |= {id(node.body), id(node.orelse)}
     for node in ast.walk(tree):
         if id(node) in skip:
             continue
