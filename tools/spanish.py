@@ -263,17 +263,22 @@ def words_of(path: Path) -> dict[str, str]:
     return lambda text: known.get(text, text)  # type: ignore[return-value]
 
 
-def differences(labs: list[Path]) -> list[str]:
-    """Where a stored file is not what the sources give, a line each."""
+def untranslated(labs: list[Path]) -> list[str]:
+    """The messages that have no translation, and the translations that have no message, a line each."""
     wrong = []
     for path, found in sources(labs):
-        catalog = stored(path)
-        have = {str(message.id): message for message in catalog if message.id}
+        have = {str(message.id): message for message in stored(path) if message.id}
         for text in dict(found):
             message = have.pop(text, None)
             if text.strip() and (message is None or not message.string or message.fuzzy):
-                wrong.append(f"{path.relative_to(ROOT)}: no translation of {text[:70]!r}; see CONTRIBUTING.md")
+                wrong.append(f"{path.relative_to(ROOT)}: no translation of {text[:70]!r}; CONTRIBUTING.md says how")
         wrong += [f"{path.relative_to(ROOT)}: no source has {text[:70]!r} now" for text in have]
+    return wrong
+
+
+def differences(labs: list[Path]) -> list[str]:
+    """Where a stored file is not what the sources give, a line each."""
+    wrong = untranslated(labs)
     for path in labs:
         target = SPANISH / "notebooks" / path.name
         if not target.exists() or skeleton(nbformat.read(target, as_version=4)) != skeleton(in_spanish(path)):

@@ -23,7 +23,7 @@ _FIELD = re.compile(r"\{(\w*)\}")
 _SENTENCES = re.compile(r"(?<=[.;:?,])(\s+)")
 _EDGES = " ;,\n"
 _VERBATIM = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]")
-_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
+_WORD = re.compile(r"\b[A-Za-zÀ-ÿ]{2,}\b")
 _chosen: ContextVar[str] = ContextVar("language", default="")
 
 
@@ -122,7 +122,8 @@ class Catalogue:
             return text, 0
         best = self._by_template(core)
         if best is None or best[1]:
-            best = min((found for found in (best, self._by_sentence(core)) if found), key=lambda found: found[1])
+            others = (self._without_stop(core), self._by_sentence(core))
+            best = min((found for found in (best, *others) if found), key=lambda found: found[1])
         return before + best[0] + after, best[1]
 
     def _by_template(self, text: str) -> tuple[str, int] | None:
@@ -141,6 +142,16 @@ class Catalogue:
         missing, _, new = min(found)
         return new, missing
 
+    def _without_stop(self, text: str) -> tuple[str, int] | None:
+        """A text with a full stop or a colon that the message does not have."""
+        if text[-1] not in ".:":
+            return None
+        core, stop = text[:-1], text[-1]
+        if core in self.plain:
+            return self.plain[core] + stop, 0
+        found = self._by_template(core)
+        return (found[0] + stop, found[1]) if found else None
+
     def _by_sentence(self, text: str) -> tuple[str, int]:
         pieces = _SENTENCES.split(text)
         done, missing, at = "", 0, 0
@@ -151,8 +162,6 @@ class Catalogue:
                     break
             if part == text:
                 new, count = text, _words(text)
-            elif end == at + 1 and not self._known(part):
-                new, count = part, _words(part)
             else:
                 new, count = self.look_up(part)
             done, missing = done + new + (pieces[end] if end < len(pieces) else ""), missing + count
@@ -163,8 +172,7 @@ class Catalogue:
         core = text.strip(_EDGES)
         if core in self.plain or text in self.plain or not _words(core):
             return True
-        found = self._by_template(core)
-        return found is not None and not found[1]
+        return any(found is not None and not found[1] for found in (self._by_template(core), self._without_stop(core)))
 
 
 def _template(message: str, translation: str) -> _Template:

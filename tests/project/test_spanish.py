@@ -1,0 +1,85 @@
+"""The course in Spanish: every sentence has a translation that keeps its code, and a changed sentence is noticed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import spanish
+from babel.messages.catalog import Catalog
+from thorough import tried
+
+from miniquant.core.language import FOLDER, read_po, residue, speaking
+from miniquant.lab import evaluate, exercises, find
+
+ROOT = Path(__file__).resolve().parents[2]
+CATALOGUES = sorted([*(ROOT / "es" / "locale").rglob("*.po"), *(FOLDER / "es").rglob("*.po")])
+NOTEBOOKS = sorted((ROOT / "es" / "notebooks").glob("*.ipynb"))
+
+
+def kept(text):
+    """What a translation must keep: fields, code, and the addresses of links."""
+    plain = re.sub(r"\{(term|download)\}`[^`]*`", "", text)
+    code = re.findall(r"`[^`\n]+`", plain) if plain.count("`") % 2 == 0 and "```" not in plain else []
+    return Counter((*re.findall(r"\{\w*\}", re.sub(r"`[^`]*`", "", plain)), *code, *re.findall(r"\]\(([^)]*)\)", text)))
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.stem)
+def test_a_translation_keeps_fields_code_and_addresses(path):
+    fragments = path.stem in ("engine", "site")  # their backticks may belong to another part of the sentence
+    for message, translation in read_po(path).items():
+        if fragments:
+            assert Counter(re.findall(r"\{\w*\}", message)) == Counter(re.findall(r"\{\w*\}", translation)), message
+        else:
+            assert kept(message) == kept(translation), message
+
+
+def test_a_changed_sentence_has_no_translation_until_somebody_writes_it(tmp_path):
+    path = tmp_path / "page.po"
+    catalog = Catalog(locale="es", fuzzy=False)
+    catalog.add("A weight takes four bytes in memory.", "Un peso ocupa cuatro bytes en memoria.")
+    spanish.write(path, catalog)
+    assert read_po(path) == {"A weight takes four bytes in memory.": "Un peso ocupa cuatro bytes en memoria."}
+    spanish.write(path, spanish.updated(path, [("A weight takes four bytes in a file.", "")]))
+    assert read_po(path) == {}
+    assert "Un peso ocupa" in path.read_text("utf-8")  # the old one is kept for the translator, marked as fuzzy
+
+
+def test_a_sentence_that_is_gone_leaves_the_catalogue(tmp_path):
+    path = tmp_path / "page.po"
+    spanish.write(path, spanish.updated(path, [("One.", ""), ("Two.", "")]))
+    spanish.write(path, spanish.updated(path, [("Two.", "")]))
+    assert "One." not in path.read_text("utf-8")
+
+
+def test_every_sentence_of_parts_0_to_3_is_translated():
+    assert spanish.untranslated([path for path in spanish.chosen() if path.name[:2] in spanish.LABS]) == []
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_spanish_notebook_has_the_cells_of_the_english_one(path):
+    one, other = (json.loads(p.read_text("utf-8"))["cells"] for p in (path, ROOT / "notebooks" / path.name))
+    assert [(cell["id"], cell["cell_type"]) for cell in one] == [(cell["id"], cell["cell_type"]) for cell in other]
+    for mine, english in zip(one, other):
+        if mine["metadata"].get("miniquant", {}).get("part") == "check":
+            assert mine["source"] == english["source"]
+
+
+def mistakes():
+    """Every catalogued mistake of parts 0 to III; a few of them on ordinary days."""
+    names = [name for name in exercises() if exercises().lab_of(name) in spanish.LABS]
+    return [(name, number) for name in names for number in range(len(find(name).mistakes))][:: tried(45, 1)]
+
+
+@pytest.mark.parametrize(("name", "number"), mistakes())
+def test_a_report_is_in_spanish_to_the_last_word(name, number):
+    report = evaluate(find(name), find(name).mistakes[number].wrong)
+    with speaking("es"):
+        shown = repr(report)
+    assert ("esperado" in shown) == ("expected" in repr(report))
+    for label, text in report.lines():
+        if label not in ("smallest case", "smallest case of this kind", "expected", "got", "traceback"):
+            assert residue(text, "es") == 0, text
