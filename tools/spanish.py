@@ -52,7 +52,24 @@ THEME = (  # of the theme, which has them in English alone
     *("Skip to main content", "Back to top", "Contents", "Toggle primary sidebar", "Toggle secondary sidebar"),
     *("Pages of the course", "On this page", "Next", "Previous", "next", "previous", "Search", "Print to PDF", "Home"),
     *("light/dark", "Color mode", "Light", "Dark", "System Settings", "By {0}", "© Copyright {0}.", "Site Navigation"),
-    *("place", "places", "cell {0}", "of", ". Run that cell first.", "byte {0} has", "bytes {0} and {1} have"),
+    *("Index", "place", "places", "cell {0}", "of", ". Run that cell first.", "byte {0} has", "bytes {0} and {1} have"),
+    *(
+        "time",
+        "scales",
+        "bytes",
+        "error",
+        "needs {0}",
+        "{0} exercise{1}",
+        "1 lab",
+        "{0} labs",
+        "Part {0}: {1}",
+        "Copy {0}",
+    ),
+    "Weight {0} of {1}: {2}, level {3}, comes back as {4}; in the file, {5}.",
+    "byte {0} is {1}: its low nibble, {2}, is {3}",
+    "byte {0} is {1}: its high nibble, {2}, is {3}",
+    "{0}: {1} of scales (bold), {2} of integers; {3} bits a weight, {4} times smaller than float32",
+    "{0} weights",
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME

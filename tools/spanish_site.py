@@ -55,6 +55,8 @@ def main() -> int:
     shutil.rmtree(SITE, ignore_errors=True)
     shutil.copytree(WORK / "_build" / "html", SITE)
     (SITE / "404.html").unlink(missing_ok=True)  # the site has one for all its folders
+    for path in SITE.glob("_static/*.html"):  # templates that the theme copies along
+        path.unlink()
     return 0
 
 

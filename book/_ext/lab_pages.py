@@ -22,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util.docutils import SphinxDirective
 
+from miniquant.core.language import translated
 from miniquant.lab.authoring.course import SOURCE, Lab, Part, all_labs, read_course
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -210,11 +211,11 @@ def page_context(
     for direction in ("next", "prev"):
         if "solutions/" in (context.get(direction) or {}).get("link", "") and not page.startswith("solutions/"):
             context[direction] = None
-    names = {"genindex": "Index", "search": "Search"}
+    names = {"genindex": translated("Index"), "search": translated("Search")}
     title = re.sub(r"<[^>]+>", "", names.get(page) or str(context.get("title", ""))) or page
     title = html.unescape(title)
     home = page == app.config.root_doc
-    full = "miniquant: write a quantized model file byte by byte" if home else f"{title} · miniquant"
+    full = translated("miniquant: write a quantized model file byte by byte") if home else f"{title} · miniquant"
     base = app.config.html_baseurl
     address = f"{base.rstrip('/')}/{page}.html" if base else ""
     context["mq_about"] = About(full, describe(page, title, doctree), address, part_of(page), captions())
@@ -250,7 +251,9 @@ def describe(page: str, title: str, doctree: nodes.document | None) -> str:
         text = re.sub(r"^What you build\.\s*", "", paragraph.astext())
         if len(text) > 40:
             return shortened(text)
-    return ABOUT.get(page, f"{title}: a page of miniquant, a course on quantized model files.")
+    return translated(ABOUT.get(page, "")) or translated(
+        f"{title}: a page of miniquant, a course on quantized model files."
+    )
 
 
 def wrap_templates(app: Sphinx) -> None:
