@@ -83,13 +83,15 @@ def read_po(path: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class _Template:
-    pattern: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
     words: tuple[str, ...]  # of the translation, before, between and after its fields
     order: tuple[int, ...]  # which field of the message stands in each place of the translation
     pieces: tuple[str, ...]  # the words between the fields of the message, longest first
 
-    def fits(self, text: str) -> re.Match[str] | None:
-        return self.pattern.fullmatch(text) if all(piece in text for piece in self.pieces) else None
+    def fits(self, text: str) -> Iterator[re.Match[str]]:
+        """The ways in which the text may be cut into fields: short ones first, and long ones first."""
+        if all(piece in text for piece in self.pieces):
+            yield from (match for pattern in self.patterns if (match := pattern.fullmatch(text)))
 
     def filled(self, fields: list[str]) -> str:
         return self.words[0] + "".join(fields[at] + word for at, word in zip(self.order, self.words[1:]))
@@ -122,14 +124,14 @@ class Catalogue:
             return text, 0
         best = self._by_template(core)
         if best is None or best[1]:
-            others = (self._without_stop(core), self._by_sentence(core))
+            others = (self._without_stop(core), self._without_capital(core), self._by_sentence(core))
             best = min((found for found in (best, *others) if found), key=lambda found: found[1])
         return before + best[0] + after, best[1]
 
     def _by_template(self, text: str) -> tuple[str, int] | None:
         found = []
         for template in self.templates:
-            if match := template.fits(text):
+            for match in template.fits(text):
                 fields, missing = [], 0
                 for number, value in enumerate(match.groups()):
                     inside = text[match.start(number + 1) - 1 : match.start(number + 1)] == "`"
@@ -151,6 +153,14 @@ class Catalogue:
             return self.plain[core] + stop, 0
         found = self._by_template(core)
         return (found[0] + stop, found[1]) if found else None
+
+    def _without_capital(self, text: str) -> tuple[str, int] | None:
+        """A sentence that begins with a capital which the message does not have."""
+        if not text[0].isupper():
+            return None
+        core = text[0].lower() + text[1:]
+        new, missing = (self.plain[core], 0) if core in self.plain else self._by_template(core) or ("", -1)
+        return (new[:1].upper() + new[1:], missing) if missing >= 0 else None
 
     def _by_sentence(self, text: str) -> tuple[str, int]:
         pieces = _SENTENCES.split(text)
@@ -179,9 +189,10 @@ def _template(message: str, translation: str) -> _Template:
     names = _fields(message)
     order = [names.index(name) for name in _fields(translation)]
     pieces = _FIELD.split(message)[::2]
-    pattern = re.compile("(.*?)".join(map(re.escape, pieces)), re.S)
+    kinds = ("(.*?)", "(.*)") if len(pieces) > 2 else ("(.*?)",)
+    patterns = tuple(re.compile(kind.join(map(re.escape, pieces)), re.S) for kind in kinds)
     longest = sorted((piece for piece in pieces if piece), key=len, reverse=True)
-    return _Template(pattern, tuple(_FIELD.split(translation)[::2]), tuple(order), tuple(longest))
+    return _Template(patterns, tuple(_FIELD.split(translation)[::2]), tuple(order), tuple(longest))
 
 
 def _fields(text: str) -> list[str]:
