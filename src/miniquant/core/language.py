@@ -21,8 +21,12 @@ FOLDER = Path(__file__).parents[1] / "locale"
 VARIABLE = "MINIQUANT_LANG"
 _FIELD = re.compile(r"\{(\w*)\}")
 _SENTENCES = re.compile(r"(?<=[.;:?,])(\s+)")
+_STOP = re.compile(r"[.;:] ")
+SHORT = 12  # letters: a template with fewer of its own holds no second sentence in a field
+DEEPEST = 6  # so many templates lie in one another
 _EDGES = " ;,\n"
 _VERBATIM = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]")
+_NAME = re.compile(r"\b(an? )?\w*(Error|Exception)\b|\b(True|False|None|NaN|inf|Python|numpy|torch|PyTorch|float|int|bytes)\b")
 _WORD = re.compile(r"\b[A-Za-zÀ-ÿ]{2,}\b")
 _chosen: ContextVar[str] = ContextVar("language", default="")
 
@@ -87,11 +91,16 @@ class _Template:
     words: tuple[str, ...]  # of the translation, before, between and after its fields
     order: tuple[int, ...]  # which field of the message stands in each place of the translation
     pieces: tuple[str, ...]  # the words between the fields of the message, longest first
+    own: int  # how many letters they have
 
     def fits(self, text: str) -> Iterator[re.Match[str]]:
         """The ways in which the text may be cut into fields: short ones first, and long ones first."""
-        if all(piece in text for piece in self.pieces):
-            yield from (match for pattern in self.patterns if (match := pattern.fullmatch(text)))
+        if not all(piece in text for piece in self.pieces):
+            return
+        for pattern in self.patterns:
+            match = pattern.fullmatch(text)
+            if match and not (self.own < SHORT and any(_STOP.search(field) for field in match.groups())):
+                yield match
 
     def filled(self, fields: list[str]) -> str:
         return self.words[0] + "".join(fields[at] + word for at, word in zip(self.order, self.words[1:]))
@@ -109,6 +118,8 @@ class Catalogue:
             self.plain.setdefault(key, value)
             if _FIELD.search(message):
                 self.templates.append(_template(key, value))
+        self.templates.sort(key=lambda template: -template.own)
+        self.depth = 0
         self.look_up = lru_cache(8192)(self._look_up)
 
     def _look_up(self, text: str) -> tuple[str, int]:
@@ -129,20 +140,29 @@ class Catalogue:
         return before + best[0] + after, best[1]
 
     def _by_template(self, text: str) -> tuple[str, int] | None:
-        found = []
+        """The text by the template with the most words of its own; ``None`` where a word would stay untranslated.
+
+        A sentence is in one language or in the other.
+        """
+        best: tuple[str, int] | None = None
+        if self.depth >= DEEPEST:
+            return None
+        self.depth += 1
         for template in self.templates:
             for match in template.fits(text):
                 fields, missing = [], 0
-                for number, value in enumerate(match.groups()):
-                    inside = text[match.start(number + 1) - 1 : match.start(number + 1)] == "`"
-                    new, count = (value, 0) if inside or value == text else self.look_up(value)
+                for number, value in enumerate(match.groups(), 1):
+                    inside = text[match.start(number) - 1 : match.start(number)] == "`"
+                    new, count = (value, 0) if inside else self.look_up(value)
                     fields.append(new)
                     missing += count
-                found.append((missing, -sum(map(len, template.pieces)), template.filled(fields)))
-        if not found:
-            return None
-        missing, _, new = min(found)
-        return new, missing
+                if not missing:
+                    best = template.filled(fields), missing
+                    break
+            if best:
+                break
+        self.depth -= 1
+        return best
 
     def _without_stop(self, text: str) -> tuple[str, int] | None:
         """A text with a full stop or a colon that the message does not have."""
@@ -192,13 +212,20 @@ def _template(message: str, translation: str) -> _Template:
     kinds = ("(.*?)", "(.*)") if len(pieces) > 2 else ("(.*?)",)
     patterns = tuple(re.compile(kind.join(map(re.escape, pieces)), re.S) for kind in kinds)
     longest = sorted((piece for piece in pieces if piece), key=len, reverse=True)
-    return _Template(patterns, tuple(_FIELD.split(translation)[::2]), tuple(order), tuple(longest))
+    return _Template(
+        patterns,
+        tuple(_FIELD.split(translation)[::2]),
+        tuple(order),
+        tuple(longest),
+        len(re.findall("[A-Za-z]", "".join(pieces))),
+    )
 
 
 def _fields(text: str) -> list[str]:
-    """The names of the fields in their order; one without a name has its number."""
-    return [name or str(number) for number, name in enumerate(_FIELD.findall(text))]
+    """The names of the fields in their order; those without a name are counted."""
+    nameless = (f"nameless {number}" for number in range(99))
+    return [name or next(nameless) for name in _FIELD.findall(text)]
 
 
 def _words(text: str) -> int:
-    return len(_WORD.findall(_VERBATIM.sub("", text)))
+    return len(_WORD.findall(_NAME.sub("", _VERBATIM.sub("", text))))
