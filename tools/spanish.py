@@ -44,7 +44,7 @@ NAME = "es"
 SPANISH = ROOT / NAME
 LABS = tuple(f"{number:02}" for number in range(14))  # parts 0 to III
 PAGES = ("index", "part-1-artifact", "part-2-quantization", "part-3-assignment", "gguf-lite", "glossary")
-ENGINE = ("lab", "evaluate", "inspect", "plots", "core", "lessons/shared", "lessons/__init__.py")
+ENGINE = ("lab", "evaluate", "inspect", "plots", "core/errors.py", "lessons/shared", "lessons/__init__.py")
 UNSEEN = ("lab/grading", "lab/authoring")  # for teachers and authors, in English
 AUTHORING = ("lab/authoring/cells.py", "lab/authoring/reading.py", "lab/authoring/course.py")
 LIVE = ("boot", "editor", "live", "llama", "outputs", "python", "saved")  # what a lab's page loads
@@ -70,6 +70,109 @@ THEME = (  # of the theme, which has them in English alone
     "byte {0} is {1}: its high nibble, {2}, is {3}",
     "{0}: {1} of scales (bold), {2} of integers; {3} bits a weight, {4} times smaller than float32",
     "{0} weights",
+)
+JOINED = (  # what the engine joins of several strings, and single words that fields hold
+    "Bad input is accepted: {0}",
+    "The function refuses good input, {0}",
+    "The type is right, {0}",
+    "The type of the results is right, {0}",
+    "{0} are wrong",
+    "{0} is wrong",
+    "{0} show this",
+    "exactly those {0}, {1}",
+    "byte {0} differs, {1} expected, {2} found",
+    "byte {0} differs, {1} expected, {2} found; {3} more bytes differ",
+    "in {0} (bytes {1} to {2}): {3}",
+    "in {0} (byte {1}): {2}",
+    "the element {0} differs ({1})",
+    "the first of {0} among {1}",
+    "this input must be refused with {0}",
+    "this input must be refused with {0}, and another error was raised",
+    "this input must be refused with {0}, and {1}",
+    "another error was raised",
+    "your function changes its argument in place: {0}",
+    "work on a copy",
+    "{0} raised",
+    "the last digits differ, {0}",
+    "Every value is right to a millionth of itself",
+    "the first byte that is wrong is byte {0}, counted from 0",
+    "some of the wrong inputs are {0}",
+    "the wrong inputs are {0}",
+    "the wrong input is {0}",
+    "the bytes cannot be loaded: {0}",
+    "the call ends without an error on {0} of {1} inputs that must raise {2}",
+    "and the shape is different",
+    "your function changed the mode of a model",
+    "nearly all of those {0} are wrong, and no others",
+    "exactly those {0} are wrong",
+    "the solution refuses it with {0}",
+    "With one small change {0}, {1}.",
+    "With the same small change {0}, {1}.",
+    "With a change of order {0}, {1}.",
+    "leaves out what is added to {0}",
+    "leaves out what is subtracted from {0}",
+    "where there are more than {0} bytes",
+    "at {0}",
+    "{0} in line {1}",
+    "in line {0}",
+    "or that {0}",
+    "on {0} further inputs",
+    "further inputs",
+    "cases",
+    "first",
+    "last",
+    "second",
+    "third",
+    "fourth",
+    "row",
+    "group",
+    "value",
+    "item",
+    "column",
+    "place",
+    "rows",
+    "values",
+    "items",
+    "bytes",
+    "results",
+    "inputs",
+    "characters",
+    "keys",
+    "the values",
+    "the shape",
+    "the type",
+    "the length",
+    "the bytes",
+    "the keys",
+    "before",
+    "after",
+    "early",
+    "late",
+    "mean",
+    "largest",
+    "smallest",
+    "sum",
+    "begins",
+    "ends",
+    "adds",
+    "subtracts",
+    "multiplies",
+    "divides",
+    "takes a power",
+    "a subtraction",
+    "a division",
+    "a remainder",
+    "a shift",
+    "a condition",
+    "a number",
+    "a list",
+    "a tuple",
+    "a dict",
+    "a string",
+    "perhaps {0}",
+    "times",
+    "percent",
+    "rows wrong",
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME
@@ -179,7 +282,8 @@ def of_engine() -> Iterator[tuple[str, str]]:
     source = ROOT / "src" / "miniquant"
     unseen = tuple(str(source / place) for place in UNSEEN)
     paths = [path for place in ENGINE for path in modules(source / place) if not str(path).startswith(unseen)]
-    known = set()
+    known = set(JOINED)
+    yield from ((text, "") for text in JOINED)
     for path in [*paths, *(source / place for place in AUTHORING)]:
         for text, fields in messages(path):
             if text not in known:

@@ -26,7 +26,9 @@ SHORT = 12  # letters: a template with fewer of its own holds no second sentence
 DEEPEST = 6  # so many templates lie in one another
 _EDGES = " ;,\n"
 _VERBATIM = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]")
-_NAME = re.compile(r"\b(an? )?\w*(Error|Exception)\b|\b(True|False|None|NaN|inf|Python|numpy|torch|PyTorch|float|int|bytes)\b")
+_NAME = re.compile(
+    r"\b(an? )?\w*(Error|Exception)\b|\b(True|False|None|NaN|inf|Python|numpy|torch|PyTorch|float|int|bytes)\b"
+)
 _WORD = re.compile(r"\b[A-Za-zÀ-ÿ]{2,}\b")
 _chosen: ContextVar[str] = ContextVar("language", default="")
 
