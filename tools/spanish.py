@@ -173,6 +173,81 @@ JOINED = (  # what the engine joins of several strings, and single words that fi
     "times",
     "percent",
     "rows wrong",
+    "wrong on {0} of {1} cases",
+    "wrong on {0} of {1} cases: {2}",
+    "byte {0} differs, in {1}: {2} expected, {3} found",
+    "byte {0} differs, in {1}",
+    "byte {0} differs",
+    "{0} (bytes {1} to {2})",
+    "{0} expected, {1} found",
+    "in {0}: the value differs",
+    "in {0}: {1}",
+    "In {0}, {1}",
+    "all zeros",
+    "every value is 0",
+    "of {0} results, {1}",
+    "{0} is wrong on {1}",
+    "the first byte that is wrong is byte {0}",
+    "counted from 0",
+    "in all of them",
+    "the function returns {0} on {1} of {2} inputs that must raise {3}",
+    "No value is too large, and some are too small",
+    "No value is too small, and some are too large",
+    "Python raises {0} in line {1}, {2}",
+    "Python raises {0} in line {1}, {2}: {3}",
+    "Where the field {0} must stand, its number has {1} in place of {2}",
+    "Bytes {0} to {1} are bytes {2} to {3} of the right one and bytes {4} to {5} are bytes {6} to {7} of the right one",
+    "The function refuses good input, with {0}: {1}: {2} in line {3} is true there",
+    "The function refuses good input, with {0}: {1} in line {2} is true there",
+    "Every number is too small by {0}",
+    "Every number is too large by {0}",
+    "{0} times {1}",
+    "The type of the results is right, and what is in them is not right: {0}",
+    "The type is right, and what is in it is not right: {0}",
+    "{0} in place of {1}",
+    "The result is right, and the call changes its argument {0}",
+    "In {0}, every value is right to a millionth of itself",
+    "The result is too small by {0}",
+    "The result is too large by {0}",
+    "The result is {0}",
+    "run on both wrong good inputs and on {0} of the {1} right ones",
+    "runs on all {0} wrong cases and on none of the {1} right ones",
+    "What is there is right, and some items are missing",
+    "The right items are there, and others that do not belong there",
+    "Bad input is refused with {0}, and {1} is asked for",
+    "on 1",
+    "on {0}",
+    "a byte that is none",
+    "or the right result is NaN",
+    "where {0}, or {1}",
+    "where {0}",
+    "where there is {0}",
+    "where there are {0}",
+    "{0} has {1} or more",
+    "{0} is {1} or more",
+    "{0} is more than {1}",
+    "{0} is less than {1}",
+    "{0} is a number less than {1}",
+    "{0} has a 0",
+    "{0} is empty",
+    "{0} has {1} bytes or more",
+    "{0} has fewer than {1} bytes",
+    "for every input tried",
+    "and the others are right",
+    "{0} ({1} of {2}, cases and further inputs)",
+    "Type and shape are right, and values are off by up to {0}",
+    "Bad input is accepted: the function returns a result on {0} of {1} inputs that must raise {2}",
+    "Every value is right to a thousandth of itself",
+    "the solution refuses them with for example {0}",
+    "the type differs: {0} in place of {1} on {2} of them",
+    "Found: it imports {0}",
+    "it imports something other than print",
+    "a mark lies where an opcode needs an item",
+    "where an opcode is expected, there is a byte that is none",
+    "{0}: another shape",
+    "On bad input an operation in line {0}, {1} fails with {2}",
+    "the width or the height is 0",
+    "{0}, or {1}",
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME
@@ -248,6 +323,23 @@ def of_lesson(spec: Exercise) -> Iterator[str]:
         yield from (mistake.name, mistake.see, mistake.cause, mistake.cure)
     if spec.contest:
         yield spec.contest.what
+    yield from phrases(spec)
+
+
+def phrases(spec: Exercise) -> list[str]:
+    """What a report may say of a case or a result: the words of its properties, quantities, factors and places."""
+    found: dict[str, None] = {}
+    for case in spec.all_cases():
+        for maker in filter(None, (spec.traits, spec.quantities, spec.factors, spec.places)):
+            try:
+                named = maker(*case)
+            except Exception:  # a maker speaks of good cases only
+                continue
+            for words, value in named.items():
+                found |= {
+                    text: None for text in (words, *(value if isinstance(value, dict) else ())) if " " in str(text)
+                }
+    return list(map(str, found))
 
 
 def in_docstring(spec: Exercise) -> list[str]:

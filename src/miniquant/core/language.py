@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from pathlib import Path
 FOLDER = Path(__file__).parents[1] / "locale"
 VARIABLE = "MINIQUANT_LANG"
 _FIELD = re.compile(r"\{(\w*)\}")
-_SENTENCES = re.compile(r"(?<=[.;:?,])(\s+)")
+_SENTENCES, _COMMAS = re.compile(r"(?<=[.;:?])(\s+)"), re.compile(r"(?<=,)(\s+)")
 _STOP = re.compile(r"[.;:] ")
 SHORT = 12  # letters: a template with fewer of its own holds no second sentence in a field
 DEEPEST = 6  # so many templates lie in one another
@@ -126,85 +126,77 @@ class Catalogue:
 
     def _look_up(self, text: str) -> tuple[str, int]:
         """The translation, and how many words of it are not translated."""
+        whole = self._whole(text)
+        return (whole, 0) if whole is not None else self._joined(text, _SENTENCES, self._by_commas)
+
+    def _whole(self, text: str) -> str | None:
+        """The translation of a text that one message, or one template, covers; ``None`` where there is none."""
+        if text in self.plain:
+            return self.plain[text]
         core = text.strip(_EDGES)
         at = text.find(core)
         before, after = text[:at], text[at + len(core) :]
-        if text in self.plain:
-            return self.plain[text], 0
-        if core in self.plain:
-            return before + self.plain[core] + after, 0
         if not _words(core):
-            return text, 0
-        best = self._by_template(core)
-        if best is None or best[1]:
-            others = (self._without_stop(core), self._without_capital(core), self._by_sentence(core))
-            best = min((found for found in (best, *others) if found), key=lambda found: found[1])
-        return before + best[0] + after, best[1]
+            return text
+        found = self._one(core)
+        if found is None and core[-1] in ".:" and (found := self._one(core[:-1])) is not None:
+            found += core[-1]
+        if found is None and core[0].isupper() and (found := self._one(core[0].lower() + core[1:])) is not None:
+            found = found[:1].upper() + found[1:]
+        return None if found is None else before + found + after
 
-    def _by_template(self, text: str) -> tuple[str, int] | None:
+    def _one(self, core: str) -> str | None:
+        return self.plain[core] if core in self.plain else self._by_template(core)
+
+    def _by_template(self, text: str) -> str | None:
         """The text by the template with the most words of its own; ``None`` where a word would stay untranslated.
 
         A sentence is in one language or in the other.
         """
-        best: tuple[str, int] | None = None
         if self.depth >= DEEPEST:
             return None
         self.depth += 1
-        for template in self.templates:
-            for match in template.fits(text):
-                fields, missing = [], 0
-                for number, value in enumerate(match.groups(), 1):
-                    inside = text[match.start(number) - 1 : match.start(number)] == "`"
-                    new, count = (value, 0) if inside else self.look_up(value)
-                    fields.append(new)
-                    missing += count
-                if not missing:
-                    best = template.filled(fields), missing
-                    break
-            if best:
-                break
-        self.depth -= 1
-        return best
-
-    def _without_stop(self, text: str) -> tuple[str, int] | None:
-        """A text with a full stop or a colon that the message does not have."""
-        if text[-1] not in ".:":
+        try:
+            for template in self.templates:
+                for match in template.fits(text):
+                    fields = self._fields_of(text, match)
+                    if fields is not None:
+                        return template.filled(fields)
             return None
-        core, stop = text[:-1], text[-1]
-        if core in self.plain:
-            return self.plain[core] + stop, 0
-        found = self._by_template(core)
-        return (found[0] + stop, found[1]) if found else None
+        finally:
+            self.depth -= 1
 
-    def _without_capital(self, text: str) -> tuple[str, int] | None:
-        """A sentence that begins with a capital which the message does not have."""
-        if not text[0].isupper():
-            return None
-        core = text[0].lower() + text[1:]
-        new, missing = (self.plain[core], 0) if core in self.plain else self._by_template(core) or ("", -1)
-        return (new[:1].upper() + new[1:], missing) if missing >= 0 else None
+    def _fields_of(self, text: str, match: re.Match[str]) -> list[str] | None:
+        fields = []
+        for number, value in enumerate(match.groups(), 1):
+            before = text[: match.start(number)]
+            said = before.endswith(("`", "`: ", "Error: "))  # code, or the message of an exception
+            name = " " not in value and value not in self.plain  # of a field, a tensor, a key
+            new, missing = (value, 0) if said or name else self.look_up(value)
+            if missing:
+                return None
+            fields.append(new)
+        return fields
 
-    def _by_sentence(self, text: str) -> tuple[str, int]:
-        pieces = _SENTENCES.split(text)
+    def _by_commas(self, text: str) -> tuple[str, int]:
+        """A sentence part by part; one of which the catalogues lack a part stays as it is."""
+        new, missing = self._joined(text, _COMMAS, lambda part: (part, _words(part)))
+        return (text, _words(text)) if missing else (new, 0)
+
+    def _joined(self, text: str, joint: re.Pattern[str], last: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
+        """The longest parts between joints that the catalogues have; ``last`` is for a single one that they lack."""
+        pieces = joint.split(text)
         done, missing, at = "", 0, 0
         while at < len(pieces):
             for end in range(len(pieces), at, -2):
                 part = "".join(pieces[at:end])
-                if (at, end) != (0, len(pieces)) and (end == at + 1 or self._known(part)):
+                whole = self._whole(part)
+                if whole is not None or end == at + 1:
                     break
-            if part == text:
-                new, count = text, _words(text)
-            else:
-                new, count = self.look_up(part)
+            new, count = (whole, 0) if whole is not None else last(part)
             done, missing = done + new + (pieces[end] if end < len(pieces) else ""), missing + count
             at = end + 1
         return done, missing
-
-    def _known(self, text: str) -> bool:
-        core = text.strip(_EDGES)
-        if core in self.plain or text in self.plain or not _words(core):
-            return True
-        return any(found is not None and not found[1] for found in (self._by_template(core), self._without_stop(core)))
 
 
 def _template(message: str, translation: str) -> _Template:
