@@ -199,7 +199,7 @@ def mark(page: Path, notebook: Path, n_bytes: int) -> None:
         return match[0] if "data-cell=" in match[0] else match[0].replace(" class=", f' data-cell="{number}" class=', 1)
 
     text = CELL.sub(with_id, text)
-    language = "es" if "es" in notebook.relative_to(ROOT).parts else "en"
+    language = "es" if notebook.parent.parent.name == "es" else "en"
     hook = HOOK.format("../" if language == "en" else "../../")
     text = BARS.sub("", text.replace(hook, "</head>")).replace("</head>", hook, 1)
     before, article, after = text.partition("<article")  # a title that only paper shows comes earlier

@@ -248,6 +248,19 @@ JOINED = (  # what the engine joins of several strings, and single words that fi
     "On bad input an operation in line {0}, {1} fails with {2}",
     "the width or the height is 0",
     "{0}, or {1}",
+    "expected",
+    "got",
+    "also",
+    "note",
+    "goal",
+    "next",
+    "traceback",
+    "hint 1",
+    "the second part is no JSON",
+    "with a ValueError",
+    "this input must be refused with a {0}",
+    "{0} is not the bug of file {1}",
+    "the element {0} differs (the first of {1} among {2})",
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME

@@ -138,9 +138,10 @@ class Catalogue:
         before, after = text[:at], text[at + len(core) :]
         if not _words(core):
             return text
-        found = self._one(core)
+        found = self.plain.get(core)
         if found is None and core[-1] in ".:" and (found := self._one(core[:-1])) is not None:
             found += core[-1]
+        found = self._one(core) if found is None else found
         if found is None and core[0].isupper() and (found := self._one(core[0].lower() + core[1:])) is not None:
             found = found[:1].upper() + found[1:]
         return None if found is None else before + found + after
@@ -170,7 +171,7 @@ class Catalogue:
         fields = []
         for number, value in enumerate(match.groups(), 1):
             before = text[: match.start(number)]
-            said = before.endswith(("`", "`: ", "Error: "))  # code, or the message of an exception
+            said = before.endswith(("`", "`: ", "Error: ", "("))  # code, or the message of an exception
             name = " " not in value and value not in self.plain  # of a field, a tensor, a key
             new, missing = (value, 0) if said or name else self.look_up(value)
             if missing:

@@ -59,7 +59,7 @@ def traits(about, quantized, include):
         "metadata is written and a size is 0": include and 0 in sizes,
         "metadata is written and a text is empty": include and "" in texts,
         "metadata is written and two known fields are equal": include and len(set(known)) < len(known),
-        "metadata is written and nothing but a name is known": include and texts[0] is None and len(known) == 1,
+        "metadata is written and nothing but a name is known": include and texts[0] is None and len(known) == 1 and about.num_params is None,
         "metadata is written and more than one field is known": include and len(known) > 1,
         "metadata is written and `num_params` is known": include and about.num_params is not None,
         "metadata is written and one of `num_params` and `hidden_size` is known": include

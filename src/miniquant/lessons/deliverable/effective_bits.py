@@ -36,7 +36,7 @@ def cases(random):
         (9, {"scalar": (), "w": (3, 5)}),
         (35, {"conv": (2, 3, 4), "b": (2,)}),
         (7, {"empty": (0, 4), "w": (3, 2)}),
-        (sum(rows) * 70, {f"fc{i}.weight": (n, 64) for i, n in enumerate(rows)} | {"ln.weight": (64,)}),
+        (sum(rows) * 70, {f"fc{i}.weight": (n, 64) for i, n in enumerate(rows)} | {"ln.bias": (64,)}),
         (50, {"b": (6,), "w": (6, 4), "ln": (4,)}),
         (2**33, {"tok_emb.weight": (2**17, 2**15), "s": ()}),  # more weights than 32 bits count
         (1000, {"a": (20, 10), "b": (20,), "c": (3, 20), "d": (3,)}),

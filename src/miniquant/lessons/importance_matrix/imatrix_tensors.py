@@ -38,7 +38,7 @@ def cases(random):
         ({"blk.0.ffn_down.weight": (np.array([5.0]), 3)},),
         ({"a": (np.array([0.1, 0.0, 1e-3]), 4)},),
         ({"a": (np.array([1.0, 2.0, 3.0]), 6), "b": (np.array([0.5, 7.0]), 9)},),
-        ({f"blk.{i}.attn_qkv.weight": (random.uniform(0, 900, 4), 256 * (i + 1)) for i in range(3)},),
+        ({f"blk.{i}.attn_qkv.weight": (random.uniform(0, 900, 4), 1000 * i + 1007) for i in range(3)},),
     ]
 
 

@@ -78,7 +78,7 @@ EXERCISE = Exercise(
                 a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
                 return {name: float((a[name] - b[name]).double().max()) for name in a}
             """),
-            cause="The errors are the largest signed differences, and a negative one is never that, however far it is from 0.",
+            cause="The largest signed difference is taken, so a negative one counts less than any positive one.",
             cure="Call your `tensor_errors`, which takes the absolute value.", see="negative numbers, or errors that are too small"),
         Mistake("one model twice", edit("layer_outputs(found, tokens)", "layer_outputs(expected, tokens)"),
             cause="Every error is 0, as if one model were compared with itself.",
