@@ -352,7 +352,7 @@ def phrases(spec: Exercise) -> list[str]:
                 found |= {
                     text: None for text in (words, *(value if isinstance(value, dict) else ())) if " " in str(text)
                 }
-    return list(map(str, found))
+    return sorted(map(str, found))
 
 
 def in_docstring(spec: Exercise) -> list[str]:

@@ -17,7 +17,7 @@ import yaml
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from miniquant.core.language import FOLDER, read_po, translated
+from miniquant.core.language import FOLDER, Catalogue, read_po
 
 ROOT = Path(__file__).resolve().parents[2]
 NAME = "es"
@@ -174,7 +174,7 @@ def spoken(page: str) -> str:
         return f">{_escaped(found[3])}"
 
     def attribute(found: re.Match[str]) -> str:
-        return f'{found[1]}="{html.escape(translated(html.unescape(found[2])))}"'
+        return f'{found[1]}="{html.escape(said(html.unescape(found[2])))}"'
 
     head, body, rest = page.partition("<body")
     return head + body + SPOKEN.sub(attribute, TEXT.sub(text, rest))
@@ -183,8 +183,21 @@ def spoken(page: str) -> str:
 def _escaped(text: str) -> str:
     core = text.strip()
     plain = html.unescape(core)
-    new = site().get(plain) or (translated(plain) if "{" not in plain and len(plain) < 200 else plain)
+    new = said(plain)
     return text if new == plain else text.replace(core, html.escape(new, quote=False), 1)
+
+
+@cache
+def said(text: str) -> str:
+    """A text of the interface in Spanish; what the catalogue of the site has not as a whole stays as it is."""
+    new, missing = site_catalogue().look_up(text)
+    return text if missing else new
+
+
+@cache
+def site_catalogue() -> Catalogue:
+    """The words of the interface, and templates among them."""
+    return Catalogue(site())
 
 
 @cache

@@ -134,7 +134,7 @@ def of_wraps(place: Place, say: Speaker) -> Iterator[Change]:
     inner = isinstance(node, ast.Call) and (passed or _has_method(place))
     if not (assigned or given or operand or inner or isinstance(parent, ast.Return)):
         return
-    what = "the result" if isinstance(parent, ast.Return) else say(node)
+    what = "a returned value" if isinstance(parent, ast.Return) else say(node)  # it may be that of a helper
     for name, (_, phrase) in WRAPS.items() if not inner else ():
         call = ast.Call(ast.Name(PREFIX + name, ast.Load()), [node], [])
         yield Change(phrase.format(what), STEP + 0.5 * (not assigned), ((place, call),))
