@@ -261,6 +261,23 @@ JOINED = (  # what the engine joins of several strings, and single words that fi
     "this input must be refused with a {0}",
     "{0} is not the bug of file {1}",
     "the element {0} differs (the first of {1} among {2})",
+    "The worked answer is in the [solved lab](../solutions/{0}#{1})",
+    "Solution",
+    "One thing you may see",
+    "Two things you may see",
+    "Three things you may see",
+    "Four things you may see",
+    "Five things you may see",
+    "Six things you may see",
+    "Seven things you may see",
+    "Eight things you may see",
+    "Nine things you may see",
+    "Ten things you may see",
+    "Eleven things you may see",
+    "Twelve things you may see",
+    "{0} things you may see",
+    "measured",
+    "your guess",
 )
 LINK = re.compile(r"\]\(\.\./(\w+)/([^)#]*)")
 OWN = language.FOLDER / NAME
@@ -467,7 +484,8 @@ def of_exercise(part: str, spec: Exercise, source: str, notebook: str) -> str:
     if part in ("goal", "help"):
         return source_of(part, spec, notebook)
     for paragraph in in_docstring(spec) if part == "stub" else ():
-        source = source.replace(paragraph, translated(paragraph), 1)
+        here, there = (text.replace("\\", "\\\\") for text in (paragraph, translated(paragraph)))
+        source = source.replace(here, there, 1)
     return source
 
 

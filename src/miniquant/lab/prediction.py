@@ -53,11 +53,11 @@ class Prediction:
         your guess: 4 times · measured: 3.08 times · off by 30 %
         """
         found = float(measured)
-        shown = translated(f"measured: {_with_unit(found, self.unit, digits)}")
+        shown = f"{translated('measured')}: {_with_unit(found, self.unit, digits)}"
         if self.guess is None:
             return Beside(f"{translated('no guess')} · {shown}")
         distance = translated(_distance(self.guess, found, self.unit, digits))
-        return Beside(f"{translated(f'your guess: {self._own()}')} · {shown} · {distance}")
+        return Beside(f"{translated('your guess')}: {self._own()} · {shown} · {distance}")
 
     def _own(self) -> str:
         return _with_unit(float(self), self.unit, 6)
@@ -67,7 +67,7 @@ class Prediction:
             return translated(self.problem)
         if self.guess is None:
             return translated("no guess yet; write your number in place of `None`")
-        return translated(f"your guess: {self._own()}")
+        return f"{translated('your guess')}: {self._own()}"
 
     def __repr__(self) -> str:
         return f"{self.question}\n  {self._state().replace('`', '')}"
