@@ -66,7 +66,7 @@ EXERCISE = Exercise(
             cure="Divide by 8.", see="powers of two right, and the rest too large"),
         Mistake("two bits of mantissa", edit("codes >> 3", "codes >> 2").edit("codes & 7", "codes & 3").edit("exponent - 7", "exponent - 15").edit("(1 + mantissa / 8)", "(1 + mantissa / 4)").edit("2.0**-6 * mantissa / 8", "2.0**-14 * mantissa / 4"),
             cause="That is E5M2: five bits of exponent, two of mantissa.",
-            cure="Shift by 3, and mask with 7.", see="0.5 for code 56 is 0.03, and 1 is code 60"),
+            cure="Shift by 3, and mask with 7.", see="0.5 for code 56, and 1 for code 60"),
         Mistake("an integer", edit("size.astype(np.float32)", "codes.astype(np.float32)"),
             cause="The code itself was taken as the number.",
             cure="Take exponent and mantissa out of it.", see="56 where 1 is expected"),

@@ -67,7 +67,7 @@ EXERCISE = Exercise(
     goal="Encode blocks of 32 weights as MXFP4: a byte for the scale, then 16 bytes of codes.",
     reference=encode_mxfp4, oracle=oracle, cases=cases, minutes=8, difficulty="core", fields=fields,
     hints=(
-        "You have both parts: `e8m0_exponents` gives the byte of each block, `nearest_e2m1` the codes. Between them stands the scale, which must have the shape (n, 1).",
+        "You have both parts: `e8m0_exponents` gives the byte of each block, `nearest_e2m1` the codes. The second one needs the scale, in the shape (n, 1).",
         "`[:, None]` makes a column. The byte is uint8: convert it before you subtract 127. `np.concatenate` with `axis=1` joins the byte and the nibbles block by block, `tobytes()` gives bytes.",
     ),
     why="17 bytes for 32 weights, the same 17 that ggml and the official package write: 4.25 bits a weight.",

@@ -87,7 +87,7 @@ EXERCISE = Exercise(
                 return (at + 8 * ((x < 0) & (at > 0))).astype(np.uint8)
             """),
             cause="Of two values that are equally near, you took the one of larger size.",
-            cure="Take the smaller one: in the order of the codes it comes first.", see="1, and code 2, for 0.75"),
+            cure="Take the smaller one: in the order of the codes it comes first.", see="code 1 for 0.25, and code 2 for 0.75"),
         Mistake("halves to the even code", body("""
                 sizes = e2m1_values(np.arange(8, dtype=np.uint8)) * scale[:, :, None]
                 distance = np.abs(sizes - np.abs(x)[:, :, None])
@@ -97,7 +97,7 @@ EXERCISE = Exercise(
                 return (at + 8 * ((x < 0) & (at > 0))).astype(np.uint8)
             """),
             cause="Of two values that are equally near, you took the one whose mantissa is 0. That is the usual rule for floats, and ggml has another.",
-            cure="Take the smaller one.", see="code 2 for 0.75, and code 1 for 0.25 still 0"),
+            cure="Take the smaller one.", see="code 2 for 0.75, and code 0 for 0.25, as expected"),
         Mistake("the scale forgotten", edit("scale[:, :, None] * values", "(1 + 0 * scale[:, :, None]) * values"),
             cause="The weights were compared with the values themselves.",
             cure="Multiply the values by the scale of the row.", see="right where the scale is 1"),

@@ -51,7 +51,7 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Make a file whose tensor is written outside the reader's folder, so many levels above it.",
+    goal="Make a file whose tensor is written outside the reader's folder, a given number of folders above it.",
     reference=climbing_file, oracle=oracle, cases=cases, minutes=4, difficulty="warm-up", observe=_what_it_does,
     hints=(
         "The reader puts the tensor's name and `.bin` after the name of its folder. In a path `..` is the folder above.",

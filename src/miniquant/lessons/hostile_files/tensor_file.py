@@ -65,14 +65,14 @@ EXERCISE = Exercise(
     goal="Turn a tensor's name into the name of a file, and refuse every name that is not plainly harmless.",
     reference=tensor_file, oracle=oracle, cases=cases, minutes=7, difficulty="core",
     hints=(
-        "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no `.` in front. `re.fullmatch` looks at the whole name.",
+        "Do not list what is forbidden; list what is allowed: 1 to 64 ASCII letters, digits, `.`, `_` and `-`, and no `.` at the beginning. `re.fullmatch` looks at the whole name.",
         "A pattern of two parts: a class in square brackets for the first character, without the dot, then a class with the dot and `{0,63}`, how often. To some systems W and w are the same file: compare `lower` of the file with `lower` of those in `taken`.",
     ),
     why="a list of what is allowed also stops the trick that nobody has thought of yet.",
     mistakes=(
         Mistake("nothing checked", omit("if not re.fullmatch"),
             cause="The name goes into the path as it is, and `../` in it leaves the folder.",
-            cure="Allow only letters, digits, `.`, `_` and `-`, and no `.` in front.",
+            cure="Allow only letters, digits, `.`, `_` and `-`, and no `.` at the beginning.",
             see="`../../.profile.bin` returned"),
         Mistake("only at the beginning", edit(
                 'not re.fullmatch(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,63}", name)',

@@ -43,7 +43,7 @@ def cases(random):
 
 
 EXERCISE = Exercise(
-    goal="Name and shape what you counted as llama.cpp's file wants it: two tensors for each matrix.",
+    goal="Make the tensors of llama.cpp's file from what you counted: two tensors for each matrix.",
     reference=imatrix_tensors, oracle=oracle, cases=cases, minutes=4, difficulty="core",
     hints=(
         "Go through the dict, and put two arrays into a new one for each matrix. The sums stay sums: the reader divides.",

@@ -114,7 +114,7 @@ EXERCISE = Exercise(
             cure="Round both, then compute the levels.", see="a level that is one off, here and there"),
         Mistake("the range of rounded numbers", edit("((largest - smallest) / np.float32(top))", "((largest.astype(np.float16) - low).astype(np.float32) / np.float32(top))"),
             cause="The range was made of the largest and the smallest number after both were rounded to float16.",
-            cure="Subtract the numbers as they are, divide, and round the scale.", see="a scale that is a little off where float16 has not the largest or the smallest number"),
+            cure="Subtract the numbers as they are, divide, and round the scale.", see="a scale that is a little off where float16 does not hold the largest or the smallest number"),
         Mistake("symmetric", edit("((largest - smallest) / np.float32(top))", "(np.maximum(np.abs(largest), np.abs(smallest)) / np.float32(top // 2))"),
             cause="The scale was made from the largest size, as if 0 were in the middle.",
             cure="Divide the distance of the largest and the smallest number.", see="scales that are too large, mostly"),

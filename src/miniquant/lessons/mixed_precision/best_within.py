@@ -14,7 +14,7 @@ def best_within(costs, room):
     costs: dict, name -> dict, kind -> (units, KL), the units above 0; room:
         units for all matrices together, enough for each in its smallest
         type
-    ->   dict, name -> kind; in these tests one choice alone has the
+    ->   dict, name -> kind; in the checks one choice alone has the
          smallest sum
     """
     sums, picks = np.zeros(room + 1), {}
