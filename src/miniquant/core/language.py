@@ -29,6 +29,11 @@ _VERBATIM = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"|\([^()]*\)|\[[^\]]*\]")
 _NAME = re.compile(
     r"\b(an? )?\w*(Error|Exception)\b|\b(True|False|None|NaN|inf|Python|numpy|torch|PyTorch|float|int|bytes)\b"
 )
+_SAID = (*("`", "`: ", "Error: ", "("), *("outside the range: ", "does not fit: ", "it was given: ", "left of `=`: "))
+# words that are of a sentence, and never the name of a field
+_ENGLISH = re.compile(
+    r"(?i)the|an?|is|are|that|which|what|of|on|in|where|with|only|every|each|some|others?|right|wrong"
+)
 _WORD = re.compile(r"\b[A-Za-zÀ-ÿ]{2,}\b")
 _chosen: ContextVar[str] = ContextVar("language", default="")
 
@@ -142,12 +147,13 @@ class Catalogue:
         if found is None and core[-1] in ".:" and (found := self._one(core[:-1])) is not None:
             found += core[-1]
         found = self._one(core) if found is None else found
-        if found is None and core[0].isupper() and (found := self._one(core[0].lower() + core[1:])) is not None:
-            found = found[:1].upper() + found[1:]
         return None if found is None else before + found + after
 
     def _one(self, core: str) -> str | None:
-        return self.plain[core] if core in self.plain else self._by_template(core)
+        if core in self.plain:
+            return self.plain[core]
+        small = self.plain.get(core[:1].lower() + core[1:])
+        return small[:1].upper() + small[1:] if small is not None else self._by_template(core)
 
     def _by_template(self, text: str) -> str | None:
         """The text by the template with the most words of its own; ``None`` where a word would stay untranslated.
@@ -156,13 +162,16 @@ class Catalogue:
         """
         if self.depth >= DEEPEST:
             return None
+        forms = (text, text[0].lower() + text[1:]) if text[0].isupper() else (text,)
         self.depth += 1
         try:
             for template in self.templates:
-                for match in template.fits(text):
-                    fields = self._fields_of(text, match)
-                    if fields is not None:
-                        return template.filled(fields)
+                for form in forms:
+                    for match in template.fits(form):
+                        fields = self._fields_of(form, match)
+                        if fields is not None:
+                            filled = template.filled(fields)
+                            return filled if form is text else filled[:1].upper() + filled[1:]
             return None
         finally:
             self.depth -= 1
@@ -171,8 +180,8 @@ class Catalogue:
         fields = []
         for number, value in enumerate(match.groups(), 1):
             before = text[: match.start(number)]
-            said = before.endswith(("`", "`: ", "Error: ", "("))  # code, or the message of an exception
-            name = " " not in value and value not in self.plain  # of a field, a tensor, a key
+            said = before.endswith(_SAID)  # code, or the message of an exception
+            name = " " not in value and value not in self.plain and not _ENGLISH.fullmatch(value)  # a field, a key
             new, missing = (value, 0) if said or name else self.look_up(value)
             if missing:
                 return None
