@@ -8,9 +8,9 @@ def bump_offsets(sizes):
 
     sizes: list of int from 0 on, in bytes; it may be empty
     ->  list of int: the offset of each buffer, then the size of the block.
-        The first buffer is at 0. All others, and the end of the block, are
-        at the first multiple of 64 that is not before the end of the buffer
-        before; the size is 0 without buffers
+        The first buffer is at 0. Each later one is at the end of the buffer
+        before it, rounded up to a multiple of 64. The size is the end of
+        the last buffer, rounded up in the same way; 0 without buffers
     """
     at, offsets = 0, []
     for size in sizes:

@@ -101,7 +101,7 @@ EXERCISE = Exercise(
                 "at += size + -size % alignment\n        offsets.append(at)",
             ),
             cause="The list holds where each tensor ends, and an offset says where it begins.",
-            cure="Note the position before you add the size.", see="no 0 in front, and every offset one tensor late"),
+            cure="Note the position before you add the size.", see="no 0 at the start, and every offset one tensor late"),
         Mistake("counted in multiples", edit("append(at)", "append(at // alignment)"),
             cause="The offsets are counted in units of the alignment, and the format counts bytes.",
             cure="Multiply by the alignment.", see="0, 1, 2 where 0, 32, 64 are expected"),

@@ -45,7 +45,7 @@ EXERCISE = Exercise(
     mistakes=(
         Mistake("the length counts characters", edit("len(data)", "len(text)"),
             cause="The length counts characters, and a reader needs bytes: é takes two in UTF-8.",
-            cure="Encode the text first, and take `len` of the bytes.", see="ASCII right, and `café` one too short"),
+            cure="Encode the text first, and take `len` of the bytes.", see="ASCII right, and the length of `café` one too small"),
         Mistake("16-bit length", edit("<Q", "<H"),
             cause="The length takes two bytes, as a name's does in GGUF-lite, and here eight.",
             cure="Pack the length as `Q`.", see="the text begins at byte 2"),

@@ -66,7 +66,7 @@ EXERCISE = Exercise(
     reference=encode_q4_0, oracle=oracle, cases=cases, minutes=9, difficulty="core",
     fields=lambda w: block_fields(w, 16),
     hints=(
-        "First where the farthest weight is, then its value with its sign. It becomes level 0 itself, whatever its sign.",
+        "First find where the weight of largest size is, then take it with its sign. It becomes level 0, whatever its sign.",
         "`argmax` and `np.take_along_axis` find and take one number of each row, `astype(np.uint8)` cuts off, `np.minimum` sets the limit. `<<` moves levels to the high nibble, `|` joins.",
     ),
     why="18 bytes for 32 weights, the same 18 that ggml writes: 4.5 bits a weight.",

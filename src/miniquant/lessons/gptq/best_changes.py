@@ -77,6 +77,6 @@ EXERCISE = Exercise(
             cure="Return the others alone.", see="one number too many"),
         Mistake("divided by the first diagonal entry", edit("np.linalg.solve(h[1:, 1:], -first * h[1:, 0])", "-first * h[1:, 0] / h[0, 0]"),
             cause="Column 0 was divided by h00. How the other weights work together is not in it.",
-            cure="Solve the equations without row 0 and column 0.", see="right where h00 happens to fit, wrong elsewhere"),
+            cure="Solve the equations without row 0 and column 0.", see="right for two weights where both entries of the diagonal are equal"),
     ),
 )

@@ -67,7 +67,7 @@ def cases(random):
 _TWO_RUNS = next(m.wrong for m in UNPACK_K_SCALES.mistakes if m.name == "two runs of six bytes")
 
 EXERCISE = Exercise(
-    goal="Turn super-blocks of Q4_K into weights: d × scale × q - dmin × minimum, by the sub-block.",
+    goal="Turn super-blocks of Q4_K into weights: d × scale × q - dmin × minimum, each sub-block with its own scale and minimum.",
     reference=decode_q4_k, oracle=oracle, cases=cases, minutes=8, difficulty="core", tolerance=2e-6,
     hints=(
         "You have all parts: `split_super_block`, `unpack_k_scales`, `k_nibbles`. Row j of the nibbles belongs to scale j and minimum j, so eight numbers must become a column of shape (8, 1).",

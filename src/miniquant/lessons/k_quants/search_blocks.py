@@ -24,7 +24,7 @@ def search_blocks(w):
     more than 1.01 times its error with ``plain_rounding``; up to 1e-9 times
     the sum of the squares of its weights is allowed on top of this. If n is
     100 or more, the sum of all errors must be at least 5 % smaller than
-    with ``plain_rounding``, which has a sum above 0 in these tests.
+    with ``plain_rounding``, which has a sum above 0 in this check.
     """
     low = w.min(axis=1, keepdims=True)  # (n, 1)
     width = w.max(axis=1, keepdims=True) - low

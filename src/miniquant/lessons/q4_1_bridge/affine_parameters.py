@@ -16,8 +16,8 @@ def affine_parameters(w):
     The range goes from low, the smallest weight (0 if that is above 0), to
     the largest weight (0 if that is below 0); the scale is the range / 15,
     rounded to float16. The zero point is -low / that rounded scale, halves
-    rounded to even, cut to 0 … 15; 0 where the rounded scale is 0. Every
-    difference and quotient is float32.
+    rounded to even, clipped to 0 … 15; 0 where the rounded scale is 0.
+    Every difference and quotient is float32.
     """
     low = np.minimum(w.min(axis=1, keepdims=True), np.float32(0))  # (n, 1)
     high = np.maximum(w.max(axis=1, keepdims=True), np.float32(0))

@@ -12,7 +12,7 @@ def round_with_minimum(x, scale, minimum):
     x: (n, k) float32, scale: (n, 1) float32 above 0, minimum: (n, 1)
         float32
     ->   (n, k) float32, computed in float32, step by step as in (2); halves
-         are rounded to even, and the integers cut to 0 … 15
+         are rounded to even, and the integers clipped to 0 … 15
     """
     q = np.clip(np.rint((x - minimum) / scale), 0, 15)  # (n, k)
     return q * scale + minimum

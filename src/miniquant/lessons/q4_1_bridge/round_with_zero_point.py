@@ -14,7 +14,7 @@ def round_with_zero_point(x, scale, zero_point):
     x: (n, k) float32, scale: (n, 1) float32 above 0, zero_point: (n, 1)
         int16 from 0 to 15
     ->   (n, k) float32, computed in float32, step by step as in (1); halves
-         are rounded to even, and the integers cut to 0 … 15
+         are rounded to even, and the integers clipped to 0 … 15
     """
     q = np.clip(np.rint(x / scale) + zero_point, 0, 15)  # (n, k)
     return (q - zero_point) * scale
