@@ -15,6 +15,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -79,7 +80,8 @@ def measured(w: np.ndarray, x: np.ndarray, encoded: dict[BumpType, np.ndarray], 
     torch.set_num_threads(threads)
     kernels.THREADS = threads
     todo = jobs(w, x, encoded, threads)
-    seconds = in_turns({name: job for name, (job, _) in todo.items()}, repetitions)
+    taken = in_turns({name: job for name, (job, _) in todo.items()}, repetitions)
+    seconds = {name: {"best": min(times), "median": median(times)} for name, times in taken.items()}
     torch_s = {name: seconds[PROMPT if "tokens" in name else VECTOR] for name in seconds}
     return {
         name: {

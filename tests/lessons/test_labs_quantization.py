@@ -188,7 +188,7 @@ WRONG = [
     (
         "quantize_per_channel(w, scale)",
         "return np.clip(np.rint(w * (1 / np.where(scale, scale, 1)[:, None])), -127, 127).astype(np.int8)",
-        "The values are the weights times 1 / scale",
+        "values are off by up to 1",
     ),
     ("dequantize_per_channel(q, scale)", "return q * scale.max()", "one scale for all rows"),
     (

@@ -100,8 +100,9 @@ def loaded() -> SimpleNamespace:
     """The functions of ``products``, imported anew with these registers; everything is put back afterwards."""
     names = [f"{runtime.__name__}.{name}" for name in ("lanes", "unpacking", "products")]
     before, held = {name: sys.modules[name] for name in names if name in sys.modules}, dict(vars(runtime))
-    for name in before:
-        del sys.modules[name]
+    for name in names:
+        sys.modules.pop(name, None)
+        vars(runtime).pop(name.rpartition(".")[2], None)  # "from . import" takes it from there if it can
     vars(sys.modules.setdefault(names[0], ModuleType(names[0]))).update(REGISTERS)
     try:
         __import__(names[2])
