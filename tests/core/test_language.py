@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from miniquant.core import language
 from miniquant.core.language import Catalogue, read_po, speaking, translated
 
-CATALOGUE = Catalogue(
-    {
-        "a row": "una fila",
-        "{0} of {1} results are wrong": "{0} de {1} resultados están mal",
-        "{0} where `{1}` is {2}": "{0} donde `{1}` es {2}",
-        "; the rest is right": "; el resto está bien",
-        "the first is {0}, the second {1}": "{1} es el segundo, {0} el primero",
-        "Compute in {}.": "Calcula en {}.",
-        "long": "largo",
-    }
-)
+
+@cache
+def known() -> Catalogue:
+    return Catalogue(MESSAGES)
+
+
+MESSAGES = {
+    "a row": "una fila",
+    "{0} of {1} results are wrong": "{0} de {1} resultados están mal",
+    "{0} where `{1}` is {2}": "{0} donde `{1}` es {2}",
+    "; the rest is right": "; el resto está bien",
+    "the first is {0}, the second {1}": "{1} es el segundo, {0} el primero",
+    "Compute in {}.": "Calcula en {}.",
+    "long": "largo",
+}
 
 
 def say(text):
-    return CATALOGUE.look_up(text)
+    return known().look_up(text)
 
 
 def test_a_message_is_looked_up_whole():
@@ -41,6 +47,11 @@ def test_sentences_one_after_another_are_translated_each():
     text, missing = say("3 of 4 results are wrong; the rest is right. Compute in float64.")
     assert text == "3 de 4 resultados están mal; el resto está bien. Calcula en float64."
     assert missing == 0
+
+
+def test_a_sentence_that_begins_with_a_capital_is_the_message_that_does_not():
+    assert say("A row") == ("Una fila", 0)
+    assert say("The first is 1, the second 2") == ("2 es el segundo, 1 el primero", 0)
 
 
 def test_a_field_without_a_number_is_a_field():

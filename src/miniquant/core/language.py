@@ -85,7 +85,7 @@ def read_po(path: Path) -> dict[str, str]:
     for entry in path.read_text("utf-8").split("\n\n"):
         if "\n#, fuzzy" in f"\n{entry}" or "\nmsgid " not in f"\n{entry}":
             continue
-        parts = re.split(r"^(?:msgid|msgstr) ", re.sub(r"^#.*\n?", "", entry, flags=re.M), flags=re.M)
+        parts = re.split(r"^(?:msgid|msgstr) ", entry, flags=re.M)
         message, translation = ("".join(map(json.loads, part.split("\n"))) for part in map(str.strip, parts[1:3]))
         if message and translation:
             messages[message] = translation
@@ -121,7 +121,6 @@ class Catalogue:
         self.templates: list[_Template] = []
         for message, translation in messages.items():
             key, value = message.strip(_EDGES), translation.strip(_EDGES)
-            self.plain.setdefault(message, translation)
             self.plain.setdefault(key, value)
             if _FIELD.search(message):
                 self.templates.append(_template(key, value))
