@@ -23,6 +23,7 @@ MESSAGES = {
     "the first is {0}, the second {1}": "{1} es el segundo, {0} el primero",
     "Compute in {}.": "Calcula en {}.",
     "long": "largo",
+    "the last is {0}": "el último es {0}",
 }
 
 
@@ -51,7 +52,17 @@ def test_sentences_one_after_another_are_translated_each():
 
 def test_a_sentence_that_begins_with_a_capital_is_the_message_that_does_not():
     assert say("A row") == ("Una fila", 0)
+    assert say("The last is 1") == ("El último es 1", 0)
     assert say("The first is 1, the second 2") == ("2 es el segundo, 1 el primero", 0)
+
+
+def test_parts_between_commas_are_translated_together_or_not_at_all():
+    assert say("a row, long, the last is 1") == ("una fila, largo, el último es 1", 0)
+    assert say("a row, unheard of, long")[0] == "a row, unheard of, long"
+
+
+def test_code_counts_as_no_word():
+    assert say("`pack_int4`") == ("`pack_int4`", 0)
 
 
 def test_a_field_without_a_number_is_a_field():
