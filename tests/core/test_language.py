@@ -62,7 +62,8 @@ def test_parts_between_commas_are_translated_together_or_not_at_all():
 
 
 def test_code_counts_as_no_word():
-    assert say("`pack_int4`") == ("`pack_int4`", 0)
+    for text in ("`pack_int4`", "NaN", "a ValueError"):
+        assert say(text) == (text, 0)
 
 
 def test_a_field_without_a_number_is_a_field():
