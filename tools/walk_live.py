@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import sys
 import tempfile
 import time
@@ -23,6 +24,7 @@ from miniquant.evaluate.llamacpp import LlamaCpp
 ROOT = Path(__file__).resolve().parents[1]
 MINUTES = 180_000  # milliseconds for a step on a busy machine
 RUNS = 240  # seconds for a cell, those above it, and Python's start
+TRY, RUN = re.compile("Try it here|Pruébalo aquí"), re.compile("Run cell|Ejecutar la celda")
 PROMPT = "An exception is raised when"
 WRONG = """@exercise("magic_bytes")
 def magic_bytes(magic, version):
@@ -64,7 +66,7 @@ def run(page: Page, number: str, shows: str, by_keyboard: bool = False) -> float
     if by_keyboard:
         page.keyboard.press("Shift+Enter")
     else:
-        place.get_by_role("button", name="Run cell").click()
+        place.get_by_role("button", name=RUN).click()
     until(lambda: int(place.get_attribute("data-runs") or 0), lambda now: now > runs, RUNS)
     took = time.monotonic() - begun
     outputs = place.locator(".cell_output").filter(visible=True)
@@ -78,7 +80,7 @@ def press(page: Page, url: str) -> float:
     page.goto(url, wait_until="load")
     page.evaluate("() => { window.confirm = () => true }")
     begun = time.monotonic()
-    page.get_by_role("button", name="Try it here").click()
+    page.get_by_role("button", name=TRY).click()
     page.locator(".cm-content").first.wait_for()
     return begun
 
@@ -191,6 +193,27 @@ def every_look(page: Page, what: str) -> Iterator[str]:
             yield from (f"{what}, {size['width']} px, {scheme}: {line}" for line in found)
 
 
+def in_spanish(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
+    """Lab 00 in Spanish: the bar, a wrong answer, its report; the switch keeps the place and what was typed."""
+    press(page, f"{address}/es/notebooks/00-five-minutes.html")
+    write(page, "lab00-004", WRONG)
+    run(page, "lab00-005", "todavía no es correcto")
+    said = cell(page, "lab00-005").locator(".cell_output").filter(visible=True).first.inner_text()
+    if "se espera" not in said or "not right yet" in said:
+        yield f"the report is not in Spanish: {said}"
+    if page.get_by_text("Python is ready").count():
+        yield "the bar is not in Spanish"
+    cell(page, "lab00-018").scroll_into_view_if_needed()
+    page.locator(".mq-languages a").click()
+    page.wait_for_url(re.compile(r"/notebooks/00-five-minutes\.html#"))
+    if "/es/" in page.url or page.locator(page.url[page.url.index("#") :]).count() != 1:
+        yield f"the switch leads to {page.url}"
+    page.get_by_role("button", name=TRY).click()
+    page.locator(".cm-content").first.wait_for()
+    if not stands(page, "lab00-004", WRONG):
+        yield "the English page does not have what was typed in the Spanish one"
+
+
 def left_out(page: Page, address: str, folder: Path, figures: dict[str, float]) -> Iterator[str]:
     """Lab 03: a cell that cannot run leads to the earlier cell to blame, by its number."""
     press(page, f"{address}/notebooks/03-pickle.html")
@@ -266,7 +289,7 @@ def walk(site: Path, only: str = "") -> list[str]:
         opened(browser, problems, SCREEN, "light") as page,
     ):
         page.set_default_timeout(MINUTES)
-        for part in (first_lab, left_out, own_file):
+        for part in (first_lab, in_spanish, left_out, own_file):
             if only in part.__name__:
                 problems += part(page, address, Path(folder), figures)
     print("; ".join(f"{name}: {seconds:.1f} s" for name, seconds in figures.items()))
@@ -277,7 +300,7 @@ def main() -> int:
     """The command line; 1 if anything is wrong."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("site", nargs="?", type=Path, default=ROOT / "_build" / "html")
-    parser.add_argument("--only", default="", help="first_lab, left_out or own_file")
+    parser.add_argument("--only", default="", help="first_lab, in_spanish, left_out or own_file")
     options = parser.parse_args()
     problems = walk(options.site.resolve(), options.only)
     print("\n".join(dict.fromkeys(problems)) or "the walk through the live site found nothing wrong")
