@@ -31,7 +31,7 @@ from miniquant.core.language import speaking, translated
 from miniquant.lab import exercises, find
 from miniquant.lab.authoring.cells import source_of
 from miniquant.lab.authoring.course import SOURCE, read_course
-from miniquant.lab.authoring.reading import time_of, with_time
+from miniquant.lab.authoring.reading import time_of, with_time, without_time
 from miniquant.lab.spec import Exercise
 from notebooks import ROOT, chosen, execute, skeleton, solved, student, with_stored_outputs
 
@@ -566,11 +566,6 @@ def collected(change: Callable[[str, Change], str], source: str) -> list[str]:
 def english(path: Path) -> NotebookNode:
     """The student notebook of a solved lab, in English and without outputs."""
     return student(solved(path))
-
-
-def without_time(source: str) -> str:
-    """The text of a cell without the paragraph that is computed."""
-    return "\n\n".join(part for part in source.split("\n\n") if not part.startswith("**Time.**"))
 
 
 def by_subject() -> dict[str, list[Exercise]]:

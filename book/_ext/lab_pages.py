@@ -15,7 +15,7 @@ from typing import Any
 
 from docutils import nodes
 from launch import links
-from page_finish import About, finish, shortened, trimmed, without_icon_font
+from page_finish import About, every_page, finish, shortened, trimmed, without_icon_font
 from PIL import Image, ImageChops, ImageStat
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -258,19 +258,15 @@ def describe(page: str, title: str, doctree: nodes.document | None) -> str:
 
 def wrap_templates(app: Sphinx) -> None:
     """Every page goes through ``finish`` before it is written."""
-    if app.builder.name != "html":
-        return
-    render = app.builder.templates.render
 
-    def finished(template: str, context: dict[str, Any]) -> str:
-        page = render(template, context)
+    def finished(page: str, context: dict[str, Any]) -> str:
         about = context.get("mq_about")
         page = finish(page, about) if about else page
         if context.get("pagename") == "search":
             page = page.replace("</body>", '<script src="_static/search.js"></script>\n</body>')
         return page
 
-    app.builder.templates.render = finished
+    every_page(app, finished)
 
 
 def choose_formulas(app: Sphinx, config: Config) -> None:

@@ -7,8 +7,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 PATHS = {  # icons of 24 by 24, drawn with a pen of width 2
     "angle-left": '<path d="M15 5l-7 7 7 7"/>',
@@ -50,6 +54,14 @@ class About:
     address: str = ""
     part: str = ""
     captions: Mapping[str, str] = field(default_factory=dict)
+
+
+def every_page(app: Sphinx, change: Callable[[str, dict[str, Any]], str]) -> None:
+    """Let ``change`` have every page, with the context of its template, before it is written."""
+    if app.builder.name != "html":
+        return
+    render = app.builder.templates.render
+    app.builder.templates.render = lambda template, context: change(render(template, context), context)
 
 
 def finish(page: str, about: About) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from docutils import nodes
+from page_finish import every_page
 from sphinx.application import Sphinx
 
 from miniquant.core.language import FOLDER, Catalogue, read_po
@@ -147,7 +148,7 @@ def switch(page: str, here: str) -> str:
     return f'<nav class="mq-languages" aria-label="Language"><span aria-current="true">English</span> · {other}</nav>'
 
 
-def alternates(page: str, here: str, base: str) -> str:
+def alternates(page: str, base: str) -> str:
     """What tells search engines of the page in the other language."""
     if page not in pages() or not base:
         return ""
@@ -162,7 +163,7 @@ def with_switch(page: str, name: str, here: str, base: str) -> str:
     """A page with the switch before the buttons of its header."""
     mark = '<div class="article-header-buttons">'
     page = page.replace(mark, f"{mark}{switch(name, here)}", 1)
-    return page.replace("</head>", f"{alternates(name, here, base)}</head>", 1)
+    return page.replace("</head>", f"{alternates(name, base)}</head>", 1)
 
 
 def spoken(page: str) -> str:
@@ -229,12 +230,8 @@ def _outside(link: re.Match[str], place: Path, out: Path) -> str:
 
 def wrap_templates(app: Sphinx) -> None:
     """Put the switch into every page; in the Spanish site, translate what its templates say."""
-    if app.builder.name != "html":
-        return
-    render = app.builder.templates.render
 
-    def finished(template: str, context: dict[str, Any]) -> str:
-        page = render(template, context)
+    def finished(page: str, context: dict[str, Any]) -> str:
         name = context.get("pagename")
         if not name or "</head>" not in page:
             return page
@@ -242,7 +239,7 @@ def wrap_templates(app: Sphinx) -> None:
         page = with_switch(page, name, here, app.config.html_baseurl)
         return spoken(page) if here == NAME else page
 
-    app.builder.templates.render = finished
+    every_page(app, finished)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

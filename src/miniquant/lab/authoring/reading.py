@@ -62,7 +62,7 @@ def visible(markdown: str) -> str:
     >>> visible("Read [this](a/b.md). <details><summary>Hint</summary> hidden </details> **Now.**")
     'Read this.  Now.'
     """
-    text = _without_time(_FOLD.sub("", markdown))
+    text = without_time(_FOLD.sub("", markdown))
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
     text = re.sub(r"<(/?\w[^>]*|!--.*?--)>", "", text, flags=re.S)
     return re.sub(r"[*#|]+", "", text)
@@ -125,5 +125,6 @@ def with_time(source: str, time: Time) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _without_time(source: str) -> str:
+def without_time(source: str) -> str:
+    """The text of a cell without the paragraph of the time, which is computed."""
     return "\n\n".join(p for p in source.split("\n\n") if not p.startswith(_TIME))
