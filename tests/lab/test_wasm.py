@@ -10,6 +10,8 @@ import shutil
 import subprocess
 import sys
 import time
+import zipfile
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ from cheats import BY_THE_LIBRARY, CHEATS, ESCAPES, HELP, PACKING, graded, param
 from miniquant.core.errors import MiniquantError
 from miniquant.lab.grading.judge import Desk
 from miniquant.lab.grading.room import BARE, Gone
-from miniquant.lab.grading.wasm import pyodide_folder
+from miniquant.lab.grading.wasm import pack, pyodide_folder
 
 PYODIDE = Path(os.environ.get("PYODIDE_DIST", "/nowhere"))
 needs_wasm = pytest.mark.skipif(
@@ -86,6 +88,17 @@ SAYING = HELP.replace(
     "        try:\n            tried[name]",
     "        os.write(2, f'try {name}\\n'.encode())\n        try:\n            tried[name]",
 )
+
+
+def test_what_is_packed_for_a_students_process_is_all_that_it_imports(tmp_path):
+    with zipfile.ZipFile(BytesIO(pack(BARE))) as packed:
+        packed.extractall(tmp_path)
+    package = tmp_path / "miniquant"
+    start = f"import nursery, pathlib; nursery.prepare(pathlib.Path({str(package)!r}), library=False)"
+    done = subprocess.run(
+        [sys.executable, "-c", start], cwd=package / "lab/grading/inside", capture_output=True, text=True
+    )
+    assert not done.returncode, done.stderr
 
 
 @pytest.fixture(scope="module")

@@ -25,9 +25,9 @@ from typing import Any
 
 KIT = "lab.grading.inside"  # the modules that run here
 ERRORS = "miniquant.core.errors"
-KNOWN = ("core", "core.errors", "core.arrays", "lab", "lab.limit", "lab.notebook", "lab.attempt", "lab.changes",
-         "lab.compare", "lab.spec", "lab.trace", "lab.figures", "lab.prediction", "lab.report", "lab.grading",
-         "lab.answers", KIT, *(f"{KIT}.{name}" for name in
+KNOWN = ("core", "core.errors", "core.arrays", "core.language", "lab", "lab.limit", "lab.notebook", "lab.attempt",
+         "lab.changes", "lab.compare", "lab.spec", "lab.trace", "lab.figures", "lab.prediction", "lab.report",
+         "lab.grading", "lab.answers", KIT, *(f"{KIT}.{name}" for name in
          ("wire", "student", "walls", "landlock", "seccomp", "absent", "slices", "line")))  # fmt: skip
 children: list[int] = []  # one, while a notebook runs
 LARGE = ("torch", "matplotlib.pyplot", "matplotlib.font_manager", "safetensors.torch", "hypothesis", "gguf")
