@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib.metadata import distributions
 from itertools import chain
 
 import lowest
 import pytest
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 from places import ROOT
+
+from miniquant.course import OLDEST
 
 GROUPS = lowest.PYPROJECT["dependency-groups"]
 DECLARED = [*lowest.own(), *chain.from_iterable(GROUPS.values())]
@@ -30,6 +34,14 @@ def test_constraints_pin_exact_versions_and_no_build_of_one_machine():
     for line in PINS.values():
         name, _, version = line.partition("==")
         assert re.fullmatch(r"[\w.-]+", name) and Version(version).local is None, line
+
+
+def test_every_pinned_package_that_is_installed_accepts_the_oldest_python_of_the_course():
+    """Debian 12 has Python 3.11.2; a package that asks for 3.11.5 stops the installation there."""
+    oldest = ".".join(map(str, OLDEST)) + ".0"
+    asked = {found.name: found.metadata["Requires-Python"] for found in distributions()}
+    refused = [f"{name} {asks}" for name, asks in asked.items() if asks and not SpecifierSet(asks).contains(oldest)]
+    assert len(asked) > 100 and refused == []
 
 
 def test_requirements_name_everything_that_the_two_commands_install():
