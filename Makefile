@@ -51,6 +51,7 @@ bench: .venv/.installed
 	$(BIN)/python benchmarks/bench_gguf.py
 	$(BIN)/python benchmarks/bench_bump.py
 	$(BIN)/python benchmarks/bench_runtime.py
+	$(BIN)/python benchmarks/bench_convert.py
 	$(BIN)/python benchmarks/bench_grading.py
 
 # atheris is here and not in requirements.txt: it has no wheel for every Python

@@ -1,10 +1,11 @@
 """Converting a Hugging Face folder, beside a plain copy of it.
 
-python benchmarks/bench_convert.py [--megabytes 200] [--types q8_0 q4_k_m] [--rounds 3] [--out FOLDER]
+python benchmarks/bench_convert.py [--megabytes 1000] [--types q8_0 q4_k_m] [--rounds 3] [--out FOLDER]
 
 The folder is a llama of random weights in bfloat16, the same on every machine, with MiniLlama's tokenizer. Converting
-and copying take turns, both up to the disk. Each runs in a process of its own, whose memory is looked at afterwards:
-what it held at most, beyond what it held with everything imported. Writes convert.json.
+and copying take turns, both up to the disk. Each conversion runs in a process of its own, which has loaded its compiled
+codecs before the clock starts. Its memory is looked at afterwards: what it held at most, beyond what it held before.
+Writes convert.json.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from safetensors.torch import save_file
 from miniquant.core.machine import hardware, versions
 from miniquant.models import minillama
 
-EMBED, INNER = 1024, 2816
+TYPES = {"q4_k_m": ("Q4_K", "Q6_K")}  # of a mix
 CONVERT = """
 import sys, time
-from miniquant.models.huggingface.convert import convert_folder
-import miniquant.models.file_types
-from miniquant.formats.gguf import encode
 import numpy as np
-encode(np.zeros((1, 256), np.float32), sys.argv[3].upper().removesuffix("_M"))
+from miniquant.formats.gguf import decode, encode
+from miniquant.models.huggingface.convert import convert_folder
+for kind in sys.argv[4:]:
+    decode(encode(np.zeros((1, 256), np.float32), kind), kind)
 before = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")]
 start = time.perf_counter()
 convert_folder(sys.argv[1], sys.argv[2], sys.argv[3])
@@ -48,26 +49,28 @@ def write_folder(folder: Path, megabytes: int) -> int:
     """A model folder of about so many megabytes; returns the bytes of its largest tensor, as float32."""
     shutil.copytree(minillama.folder(), folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    layer = 2.5 * EMBED * EMBED + 3 * EMBED * INNER
+    embed = 1024 if megabytes < 300 else 2048
+    inner = embed * 11 // 4
+    layer = 2.5 * embed * embed + 3 * embed * inner
     layers = max(1, round(megabytes * 1e6 / 2 / layer))
-    config |= {"hidden_size": EMBED, "intermediate_size": INNER, "num_hidden_layers": layers, "dtype": "bfloat16"}
-    config |= {"num_attention_heads": EMBED // 64, "num_key_value_heads": EMBED // 256, "head_dim": 64}
+    config |= {"hidden_size": embed, "intermediate_size": inner, "num_hidden_layers": layers, "dtype": "bfloat16"}
+    config |= {"num_attention_heads": embed // 64, "num_key_value_heads": embed // 256, "head_dim": 64}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
     generator = torch.Generator().manual_seed(0)
 
     def matrix(*shape: int) -> torch.Tensor:
         return (torch.randn(shape, generator=generator) * 0.02).to(torch.bfloat16)
 
-    vocab, kv = config["vocab_size"], EMBED // 4
-    tensors = {"model.embed_tokens.weight": matrix(vocab, EMBED), "lm_head.weight": matrix(vocab, EMBED)}
-    tensors["model.norm.weight"] = torch.ones(EMBED, dtype=torch.bfloat16)
-    shapes = {"self_attn.q_proj": (EMBED, EMBED), "self_attn.k_proj": (kv, EMBED), "self_attn.v_proj": (kv, EMBED)}
-    shapes |= {"self_attn.o_proj": (EMBED, EMBED), "mlp.gate_proj": (INNER, EMBED), "mlp.up_proj": (INNER, EMBED)}
-    shapes |= {"mlp.down_proj": (EMBED, INNER)}
+    vocab, kv = config["vocab_size"], embed // 4
+    tensors = {"model.embed_tokens.weight": matrix(vocab, embed), "lm_head.weight": matrix(vocab, embed)}
+    tensors["model.norm.weight"] = torch.ones(embed, dtype=torch.bfloat16)
+    shapes = {"self_attn.q_proj": (embed, embed), "self_attn.k_proj": (kv, embed), "self_attn.v_proj": (kv, embed)}
+    shapes |= {"self_attn.o_proj": (embed, embed), "mlp.gate_proj": (inner, embed), "mlp.up_proj": (inner, embed)}
+    shapes |= {"mlp.down_proj": (embed, inner)}
     for i in range(layers):
         tensors |= {f"model.layers.{i}.{name}.weight": matrix(*shape) for name, shape in shapes.items()}
         for name in ("input_layernorm", "post_attention_layernorm"):
-            tensors[f"model.layers.{i}.{name}.weight"] = torch.ones(EMBED, dtype=torch.bfloat16)
+            tensors[f"model.layers.{i}.{name}.weight"] = torch.ones(embed, dtype=torch.bfloat16)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     return max(4 * w.numel() for w in tensors.values())
 
@@ -84,7 +87,9 @@ def copy(source: Path, target: Path) -> float:
 
 def convert(source: Path, target: Path, kind: str) -> tuple[float, float]:
     """Seconds, and the bytes that the process held at most beyond what it had before."""
-    done = subprocess.run([sys.executable, "-c", CONVERT, source, target, kind], capture_output=True, text=True)
+    command = [sys.executable, "-c", CONVERT, source, target, kind, *TYPES.get(kind, (kind,))]
+    compiled = {**os.environ, "MINIQUANT_COMPILED": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=compiled)
     if done.returncode:
         raise SystemExit(done.stderr)
     seconds, kilobytes = map(float, done.stdout.split())
@@ -94,7 +99,7 @@ def convert(source: Path, target: Path, kind: str) -> tuple[float, float]:
 def main(arguments: list[str] | None = None) -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--megabytes", type=int, default=200, help="of the folder")
+    parser.add_argument("--megabytes", type=int, default=1000, help="of the folder")
     parser.add_argument("--types", nargs="+", default=["q8_0", "q4_k_m"])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path, default=HERE, help="a folder for convert.json")

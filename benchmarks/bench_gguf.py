@@ -102,8 +102,9 @@ def jobs_of(what: str, w: np.ndarray, raw: np.ndarray, kind: GGMLType, ggml: Any
 def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, dict[str, float]]:
     """MB/s of float32, the best, for encoding and decoding one matrix in each type.
 
-    F32 is missing: there is nothing to do but hand out the same bytes. A type whose encoder searches is measured on an
-    eighth of the matrix, and so is a type that is decoded only: ggml encodes its blocks, slowly.
+    F32 is missing: there is nothing to do but hand out the same bytes. An encoder that searches is measured on an
+    eighth of the matrix. Its decoder gets the blocks of that eighth eight times, and so does the decoder of a type that
+    ggml encodes here, slowly.
 
     "times C" and "times one" are medians over the turns: compiled against ggml, and two threads against one.
     """
@@ -112,9 +113,11 @@ def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, 
         codec = CODECS[kind]
         w = whole[: -(-len(whole) // 8)] if codec.searches or not codec.encodes else whole
         raw = encode(w, kind) if codec.encodes else ggml.quantize(w, kind, np.ones(w.shape[1], np.float32))
+        raw = np.resize(raw, (len(whole), raw.shape[1]))  # rows again and again
         for what in ("encode", "decode", "decode again")[not codec.encodes :]:
-            seconds = in_turns(jobs_of(what, w, raw, kind, ggml), repetitions)
-            rates = {name: w.nbytes / 1e6 / min(each) for name, each in seconds.items()}
+            of = w if what == "encode" else whole
+            seconds = in_turns(jobs_of(what, of, raw, kind, ggml), repetitions)
+            rates = {name: of.nbytes / 1e6 / min(each) for name, each in seconds.items()}
             rates["times C"] = float(np.median(np.divide(seconds["ggml's C"], seconds["compiled"])))
             rates["times one"] = float(np.median(np.divide(seconds["compiled"], seconds["two threads"])))
             found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}

@@ -1,6 +1,8 @@
 """What grading takes: a generated class, graded with one process and with two; processor time and memory.
 
-python benchmarks/bench_grading.py [--students 200] [--out FOLDER]
+python benchmarks/bench_grading.py [--students 1000] [--alone 200] [--out FOLDER]
+
+Two processes grade the whole class; one process alone grades its first students, since it takes as long for each.
 
 The class has right answers, wrong ones, and notebooks that crash, never end or try to escape, in the shares below.
 Every student hands in one lab, in turn those of LABS: the solved notebook, in which the others have one answer
@@ -42,7 +44,7 @@ LABS = (
     "15-gguf-blocks",
     "25-four-bit-floats",
 )
-SECONDS = 60
+SECONDS = 20
 BODIES = {
     "crashing": "    import os\n    os._exit(1)\n",
     "endless": "    while True:\n        pass\n",
@@ -147,14 +149,17 @@ def measure(folder: Path, jobs: int, out: Path) -> dict[str, Any]:
 def main() -> None:
     """The command line; see the module's text."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
-    parser.add_argument("--students", type=int, default=200)
+    parser.add_argument("--students", type=int, default=1000)
+    parser.add_argument("--alone", type=int, default=200, help="students that one process grades alone")
     parser.add_argument("--out", type=Path, default=HERE)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "class"
-        folder.mkdir()
-        made = make_class(folder, options.students)
-        found = {str(jobs): measure(folder, jobs, Path(place) / f"grades{jobs}") for jobs in (1, 2)}
+        found = {}
+        for jobs, students in ((1, min(options.alone, options.students)), (2, options.students)):
+            folder = Path(place) / f"class{jobs}"
+            folder.mkdir()
+            made = make_class(folder, students)
+            found[str(jobs)] = measure(folder, jobs, Path(place) / f"grades{jobs}")
     results = {
         "hardware": hardware(),
         "versions": versions(),
