@@ -54,6 +54,8 @@ class Command(NamedTuple):
 PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
 LONGEST = ("-p", "tools.longest_first")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
+TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
+KERNELS = ("-p", "tools.prepared_kernels")
 NOTEBOOKS = ("notebooks", "es/notebooks", "solutions")
 NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg", *NOTEBOOKS)
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
@@ -78,7 +80,7 @@ COMMANDS = {
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
             Step(
                 "",
-                (*PYTEST, *LONGEST, *NO_IRI, "-p", "tools.prepared_kernels", "--ignore-glob=*/workspace", *NBVAL),
+                (*PYTEST, *LONGEST, *NO_IRI, *TEXTS, *KERNELS, "--ignore-glob=*/workspace", *NBVAL),
                 (ONE_THREAD, NO_RECORD),
             ),
             Step(

@@ -526,3 +526,32 @@ def test_right_values_of_several_dtypes_are_called_right():
         return w.astype(np.float64).reshape(len(w), -1, group_size)
 
     assert "not the right ones" not in repr(evaluate(find("group_reshape"), group_reshape, search=False))
+
+
+def test_too_many_indices_are_not_called_an_index_outside_the_range():
+    spec = made(lambda w: w.sum(), [(np.arange(n),) for n in (3, 4, 5)])
+    text = seen(spec, lambda w: w[:, 0].sum())
+    assert "an index does not fit: too many indices for array" in text and "outside the range" not in text
+
+
+def test_of_one_empty_item_it_is_not_said_that_the_result_is_empty():
+    def run_pickle(operations):
+        """Each number of the memo keeps its first object."""
+        put, kept = set(), []
+        for opcode, argument in operations:
+            if opcode != "BINPUT" or argument not in put:
+                kept.append((opcode, argument))
+            put |= {argument} if opcode == "BINPUT" else set()
+        return find("run_pickle").reference(kept)
+
+    text = repr(evaluate(find("run_pickle"), run_pickle))
+    assert "Only item 1 is wrong: it is empty" in text and "the result is empty" not in text
+
+
+def test_a_scale_of_zero_is_not_said_to_be_the_one_that_was_used():
+    def quantize_per_group(w, group_size):
+        q, scale = find("quantize_per_group").reference(w, group_size)
+        q[(scale == 0).any(axis=1)] = 0
+        return q, scale
+
+    assert "another scale" not in repr(evaluate(find("quantize_per_group"), quantize_per_group))

@@ -36,7 +36,12 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "`pop` finds nothing in an empty {0}",
         "Look at what was taken away before.",
     ),
-    (r"IndexError: (.*)", "an index is outside the range: {0}", "Compare the index with the length first."),
+    (
+        r"IndexError: (.*out of (?:range|bounds).*)",
+        "an index is outside the range: {0}",
+        "Compare the index with the length first.",
+    ),
+    (r"IndexError: (.*)", "an index does not fit: {0}", "Compare the index with the shape first."),
     (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
     (
         r"struct.error: unpack.* requires a buffer of at least (\d+) bytes",

@@ -52,6 +52,8 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
             seen = Seen("", _unlike([(e, g) for _, e, g in wrong]))
         else:
             rank = max(rank, seen.rank)
+            if seen.text == "the result is empty":  # the result is that of the other keys, too
+                seen = Seen("", "it is empty")
         sentences.append((f"item {key}" if isinstance(key, int) else short(key), seen.text + where))
     if not 0 < len(sentences) <= LISTED or unknown == len(sentences):
         return None

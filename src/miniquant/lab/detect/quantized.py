@@ -193,7 +193,7 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
         yield Seen("multiplied, not divided", text, cure, 13.2 + 0.1 * (" or " not in words))
     if len(rows) > 1:
         for words, value in _others(stored, stored.scales):
-            if (value != stored.scales).any() and stored.fit(value, rows):
+            if (value != stored.scales).any() and value[rows].all() and stored.fit(value, rows):
                 which = f"the values of the wrong {stored.unit}s are" if not rows.all() else "the values are"
                 text = f"the scales are right, and {which} what {words} gives"
                 yield Seen("another scale used", text, cure, 13.5)

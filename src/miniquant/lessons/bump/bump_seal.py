@@ -45,7 +45,7 @@ def bumped_tail(count):
 def cases(random):
     """A header alone, then a header with more and more after it."""
     head = bump_header(1, 3, 20, 5, 2, bytes(32))
-    tails = [b"", b"a", bumped_tail(3), bumped_tail(60), random.bytes(200), random.bytes(5000)]
+    tails = [b"", b"a", bumped_tail(3), bumped_tail(60), random.bytes(200), random.bytes(70_000)]
     sealed = head[:64] + bytes(range(1, 65))  # an old checksum, and reserved bytes that are in use
     return [*((head + tail,) for tail in tails), (sealed + b"abc" + bytes(70),), (sealed,)]
 

@@ -31,7 +31,7 @@ def oracle(importance, share):
 
 def cases(random):
     """Whole numbers: one large column, equal ones, out of order, exactly half, all but a zero; then drawn ones."""
-    drawn = [(random.integers(0, 200, 40).astype(float), 0.5), (random.integers(1, 50, 64).astype(float) ** 2, 0.75)]
+    drawn = [(random.integers(0, 200, 40).astype(float), 0.5), (random.integers(1, 50, 400).astype(float) ** 2, 0.75)]
     return [
         (np.array([1.0, 6.0, 1.0, 2.0]), 0.5),
         (np.array([1.0, 1.0, 1.0, 1.0]), 0.5),

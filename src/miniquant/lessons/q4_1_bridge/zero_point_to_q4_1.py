@@ -15,8 +15,8 @@ def zero_point_to_q4_1(q, scale, zero_point):
         int16 from 0 to 15
     ->   n × 20 bytes, block after block: scale and -scale × zero_point as
          little-endian float16, then byte j with integer j in its low and
-         integer j + 16 in its high nibble. For a zero point of 0, 0.0 and
-         -0.0 are both right.
+         integer j + 16 in its high nibble. For a scale or a zero point of 0,
+         0.0 and -0.0 are both right.
 
     -scale × zero_point is computed in float32, from the scale before it is
     rounded to float16, and rounded to float16 at the end. Scale and product
@@ -47,14 +47,14 @@ def q4_1_fields(q, scale, zero_point):
 
 
 def _either_zero(function, case):
-    """Where the zero point is 0, m may be 0.0 or -0.0: the same number, in two forms."""
-    raw, zero_points = function(*case), case[2]
-    if not isinstance(raw, bytes) or len(raw) != 20 * len(zero_points):
+    """Where the scale or the zero point is 0, m may be 0.0 or -0.0: the same number, in two forms."""
+    raw, products = function(*case), case[1] * case[2]
+    if not isinstance(raw, bytes) or len(raw) != 20 * len(products):
         return raw
     blocks = [raw[i : i + 20] for i in range(0, len(raw), 20)]
     return b"".join(
-        block[:2] + bytes(2) + block[4:] if zero_point == 0 and block[2:4] == b"\x00\x80" else block
-        for block, zero_point in zip(blocks, zero_points.flat)
+        block[:2] + bytes(2) + block[4:] if product == 0 and block[2:4] == b"\x00\x80" else block
+        for block, product in zip(blocks, products.flat)
     )
 
 
@@ -76,7 +76,7 @@ def cases(random):
         case([RAMP], [0.25], [0]),
         case(*drawn),
         (np.array([RAMP], np.uint8), np.float32([[0.1]]), np.int16([[7]])),  # float16 does not hold the scale
-        case([RAMP, RAMP], [500, 3e-6], [13, 7]),
+        case([RAMP, RAMP, RAMP], [500, 3e-6, 0], [13, 7, 9]),
         (np.array([RAMP, RAMP], np.uint8), np.float32([[0.0041687014], [0.012530518]]), np.int16([[15], [5]])),  # -scale × zero_point ends between two float16
         (drawn[0].astype(np.uint8), np.float32(drawn[1])[:, None], np.int16([15, 11, 9, 7, 13, 3])[:, None]),
     ]

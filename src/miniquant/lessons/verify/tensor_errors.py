@@ -46,6 +46,7 @@ def oracle(expected, found):
 def cases(random):
     """Two dicts that agree, in the same order and in another; missing names; other shapes; a NaN."""
     a, b, c = array(1, 2, 3, 4), array([1, 2], [3, 4]), array(0, 0.5)
+    small, none = np.array([100, -100, 3, 0], np.int8), np.zeros((0, 2), np.float32)
     names = ["tok_emb.weight", "ln_f.weight", "ln_f.bias"]
     one, two = ({n: (random.integers(-80, 80, (4, 8)) / 8).astype(np.float32) for n in names} for _ in range(2))
     return [
@@ -66,7 +67,7 @@ def cases(random):
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
         ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),
         ({}, {}),
-        ({"h": a.astype(np.float16), "q": np.arange(4, dtype=np.int8)}, {"h": a * 2, "q": a}),  # of two dtypes
+        ({"h": a.astype(np.float16), "q": small, "e": none}, {"h": a * 2, "q": -small, "e": none}),  # of three dtypes
         (one, two),
         (two, dict(reversed(one.items()))),
         ({"a": a, "b": b}, {"b": b + 1, "a": a}),
