@@ -555,3 +555,15 @@ def test_a_scale_of_zero_is_not_said_to_be_the_one_that_was_used():
         return q, scale
 
     assert "another scale" not in repr(evaluate(find("quantize_per_group"), quantize_per_group))
+
+
+def test_of_few_wrong_numbers_it_is_said_on_which_side_they_are():
+    spec = made(lambda a, b: float(a * b), [(1, 1), (2, 7), (3, 5), (1, 9), (1, 4), (1, 8)])
+    text = seen(spec, lambda a, b: {(2, 7): 3.3, (3, 5): 8.1}.get((a, b), float(a * b)))
+    assert "off by up to 10.7; each of the 2 wrong ones that were seen is too small" in text
+
+
+def test_results_that_are_all_times_one_number_each_are_described():
+    spec = made(lambda w, n: w * n, [(np.array([1.0, 2.0, 5.0]), n) for n in (3, 4, 7, 9)])
+    text = seen(spec, lambda w, n: w * n * {3: 1.31, 4: 2.7, 7: 0.63}.get(n, 1.9))
+    assert "the values of a result are the right ones, all times the same number" in text

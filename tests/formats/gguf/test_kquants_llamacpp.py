@@ -72,7 +72,7 @@ def divergence(float_model: list[torch.Tensor], path: Path, windows: np.ndarray)
 @pytest.mark.parametrize("kind", KINDS)
 def test_llama_cpp_computes_what_pytorch_does_with_the_same_weights(kind, files, windows):
     loss, kl, agreement = compare(files[kind], windows)
-    assert abs(loss) < 2e-3
+    assert abs(loss) < 4e-3
     assert kl < 2e-3
     assert agreement > 0.97
 

@@ -160,7 +160,9 @@ def _traits(pairs: Sequence[Pair], beyond: Sequence[Pair]) -> str:
     """What holds for every wrong number of all pairs, and of those beyond the cases: its side, sign, power of two."""
     every = [_wrong(pairs), _wrong([*pairs, *beyond])]
     if every[0][0].size < FEWEST or every[1][0].size < CONFIRMED:
-        return ""
+        n = every[1][0].size
+        few = next((words for words, holds in _SIDES if all(holds(e, g) for e, g in every)), "") if n > 1 else ""
+        return f"; each of the {n} wrong ones that were seen is {few}" if few else ""
     found = [words for words, holds in _TESTS if all(holds(e, g) for e, g in every)]
     shares = [s for s in SHARES if all((np.abs(g - e) <= s * np.abs(e)).all() for e, g in every)]
     if not found and shares:
@@ -180,12 +182,16 @@ def _exponents(e: np.ndarray, g: np.ndarray) -> bool:
     return bool(same.all() and (e != np.rint(e)).any())
 
 
+_SIDES: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
+    ("0", lambda e, g: not g.any()),
+    ("too large", lambda e, g: bool((g > e).all())),
+    ("too small", lambda e, g: bool((g < e).all())),
+    ("too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
+    ("too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
+)
 _TESTS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
     ("of each wrong one the sign and the power of two are right: it lies between the same two powers", _exponents),
-    ("each wrong one is too large", lambda e, g: bool((g > e).all())),
-    ("each wrong one is too small", lambda e, g: bool((g < e).all())),
-    ("each wrong one is too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
-    ("each wrong one is too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
+    *((f"each wrong one is {words}", holds) for words, holds in _SIDES),
 )
 
 

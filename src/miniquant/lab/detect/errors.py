@@ -37,7 +37,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "Look at what was taken away before.",
     ),
     (
-        r"IndexError: (.*out of (?:range|bounds).*)",
+        r"IndexError: (.*out\sof\s(?:range|bounds).*)",
         "an index is outside the range: {0}",
         "Compare the index with the length first.",
     ),

@@ -161,7 +161,15 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
     if nonzero.any() and g[nonzero].all() and not g[~nonzero].any():
         ratios = g[nonzero] / e[nonzero]
         factor = float(ratios.flat[0])
-        if factor > 0 and np.allclose(ratios, factor, rtol=2e-4) and abs(factor - 1) > 2e-3:
+        alike = bool(np.allclose(ratios, factor, rtol=2e-4)) and abs(factor - 1) > 2e-3
+        if alike and len(np.unique(e[nonzero])) > 1:
+            yield Seen(
+                "all times one number",
+                "the values of a result are the right ones, all times the same number",
+                "Look for a factor or a divisor that is another one.",
+                27,
+            )
+        if alike and factor > 0:
             large = factor > 1
             times = factor if large else 1 / factor
             nice = any(abs(times - n) < 1e-6 * n for n in NICE)
