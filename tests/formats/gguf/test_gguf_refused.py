@@ -11,7 +11,9 @@ import torch
 
 from miniquant.core.errors import MetadataError, MiniquantError, QuantizationError, SchemeError, WriteError
 from miniquant.evaluate.llamacpp import LlamaCpp
-from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, read_gguf, write_gguf
+from miniquant.formats.gguf import GGMLType, RawTensor, Typed, ValueType, decode, encode, read_gguf, write_gguf
+from miniquant.formats.gguf.codecs import CODECS
+from miniquant.formats.gguf.write import SURE, largest
 
 GOOD = np.ones((2, 64), np.float32)
 nan, infinite, high = GOOD.copy(), GOOD.copy(), GOOD.copy()
@@ -179,3 +181,30 @@ def test_the_largest_names_keys_and_dims_are_written_and_read(path, ggml):
     with read_gguf(path) as file:
         assert file.tensors["w" * 63].shape == (1, 2, 3, 4)
         assert file.metadata == {"k" * 65535: 1, "k": 2**32 - 1}
+
+
+@pytest.mark.parametrize(
+    "codec", [codec for codec in CODECS.values() if codec.encodes], ids=lambda codec: codec.dtype.name
+)
+def test_weights_up_to_the_sure_size_come_back_finite_from_every_type_so_they_need_no_second_look(codec):
+    random, n = np.random.default_rng(1), 4 * 256
+    size = min(SURE, codec.reach)
+    lone = np.zeros(n)
+    lone[::97] = size
+    drawn = [
+        random.uniform(-1, 1, n),
+        np.sign(random.normal(size=n)),
+        np.sign(random.normal(size=n)) * 1e-6,
+        lone / size,
+    ]
+    drawn += [np.where(np.arange(n) % 32 < 2, 1, 1 - 1e-4), 10 ** random.uniform(-8, 0, n)]
+    w = np.array(drawn, np.float32) * np.float32(size)
+    assert largest(w) <= size
+    for importance in (None, *[random.uniform(1e-9, 1, n).astype(np.float32)] * codec.weighs):
+        assert np.isfinite(decode(encode(w, codec.dtype, importance), codec.dtype)).all()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf])
+def test_the_largest_size_of_weights_is_no_number_where_one_of_them_is_none(wrong):
+    assert not np.isfinite(largest(np.array([[1, wrong], [-5, 2]], np.float32)))
+    assert largest(np.array([[1.0, -5]])) == 5 and largest(np.empty((0, 4))) == 0

@@ -27,6 +27,9 @@ from .metadata import Typed, ValueType, encode_metadata, encode_string
 from .read import ALIGNMENT, HEADER, INTEGERS, MAGIC, MAX_DIMS, MAX_NAME, VERSION, padded
 from .types import GGMLType
 
+SURE = (
+    1024.0  # weights up to this size are finite in every type that reaches so far: no scale comes near to float16's end
+)
 PIECE = 2**19  # weights encoded at once by each thread, at most: 2 MB of float32
 _NUMBERS = set(map(int, GGMLType))
 _PLAIN = {"float32": "F32", "float16": "F16", "float64": "F64", "bfloat16": "BF16"} | {
@@ -264,14 +267,26 @@ def _pieces(rows: int, share: int, step: int) -> Iterator[tuple[int, int]]:
             yield start, min(start + step, first + share)
 
 
+def largest(w: np.ndarray) -> float:
+    """The largest size of the weights: infinite or NaN if one of them is, 0 if there are none.
+
+    >>> largest(np.array([1.5, -2.0])), largest(np.array([np.nan, 3.0]))
+    (2.0, nan)
+    """
+    return float(np.maximum(w.max(initial=0), -w.min(initial=0)))
+
+
 def _rows_of(array: np.ndarray) -> Callable[[int, int], np.ndarray]:
     return lambda start, stop: array[start:stop]
 
 
 def _check_encoded(info: TensorInfo[GGMLType], w: np.ndarray, raw: np.ndarray, row: int) -> None:
     """A weight that comes back as infinity, or as nothing at all because it was none, is refused."""
+    reach = CODECS[info.dtype].reach
+    if largest(w) <= min(SURE, reach):
+        return
     back = decode(raw, info.dtype)
-    lost, reach = ~np.isfinite(back), CODECS[info.dtype].reach
+    lost = ~np.isfinite(back)
     if info.dtype.block == 1:
         lost &= np.isfinite(w)  # these types have an infinity and NaNs of their own
     else:

@@ -21,7 +21,7 @@ from ...core.errors import FormatError, QuantizationError, SchemeError
 from ...formats.gguf.codecs import CODECS
 from ...formats.gguf.imatrix import read_imatrix
 from ...formats.gguf.types import GGMLType
-from ...formats.gguf.write import LazyTensor, weighed, write_gguf
+from ...formats.gguf.write import LazyTensor, largest, weighed, write_gguf
 from ...formats.safetensors.read import Stored, listed, open_checkpoint
 from ...formats.safetensors.types import SafetensorsType
 from ..file_types import FileType, file_type, quantization_version
@@ -251,8 +251,8 @@ def lazily(row: Row, stored: Stored, count: Callable[[int, str], None] = lambda 
             w = stored.rows(first, int(wanted.max()) + 1)[wanted - first]
         count(w.size, row.ours)
         w = bfloat16_to_float32(w) if w.dtype == np.uint16 else w
-        if not (finite := np.isfinite(w)).all():
-            at, column = (int(i) for i in np.argwhere(~finite)[0])
+        if not math.isfinite(largest(w)):
+            at, column = (int(i) for i in np.argwhere(~np.isfinite(w))[0])
             raise QuantizationError(
                 f"{row.ours!r}: the weight at row {start + at}, column {column} is {w[at, column]}; "
                 f"{row.theirs!r} in the checkpoint is damaged, and the model would compute nothing with it"
