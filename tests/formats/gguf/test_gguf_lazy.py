@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from miniquant.core.errors import SchemeError
-from miniquant.formats.gguf import LazyTensor, write_gguf
+from miniquant.formats.gguf import LazyTensor, encode, read_gguf, write_gguf
 from miniquant.formats.gguf.codecs import CODECS, rows
 from miniquant.formats.gguf.write import CHUNK, PIECE, Weighed, _in_order, _pieces, weighed
 
@@ -123,3 +123,15 @@ def test_a_tensor_is_weighed_if_there_is_an_importance_and_a_pair_if_there_is_no
     assert weighed(w, "Q4_0", None) == (w, "Q4_0")
     found = weighed(w, "Q4_0", importance)
     assert isinstance(found, Weighed) and found.data is w and found.dtype == "Q4_0" and found.importance is importance
+
+
+def test_each_expert_is_encoded_with_its_own_importance(tmp_path):
+    random = np.random.default_rng(4)
+    w, importance = (
+        random.normal(size=(3, 2, 256)).astype(np.float32),
+        random.uniform(0.1, 9, (3, 256)).astype(np.float32),
+    )
+    write_gguf(tmp_path / "experts.gguf", {"w": Weighed(w, "Q4_K", importance)}, {})
+    with read_gguf(tmp_path / "experts.gguf") as file:
+        found = file.raw("w").tobytes()
+    assert found == b"".join(encode(w[i], "Q4_K", importance[i]).tobytes() for i in range(3))
