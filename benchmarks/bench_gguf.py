@@ -106,7 +106,7 @@ def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, 
     eighth of the matrix. Its decoder gets the blocks of that eighth eight times, and so does the decoder of a type that
     ggml encodes here, slowly.
 
-    "times C" and "times one" are medians over the turns: compiled against ggml, and two threads against one.
+    "times C" and "times one" are ratios of these rates: compiled to ggml, and two threads to one.
     """
     found, whole, ggml = {}, w, _Inside()
     for kind in tqdm(kinds, desc="codecs", unit="type"):
@@ -118,8 +118,8 @@ def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, 
             of = w if what == "encode" else whole
             seconds = in_turns(jobs_of(what, of, raw, kind, ggml), repetitions)
             rates = {name: of.nbytes / 1e6 / min(each) for name, each in seconds.items()}
-            rates["times C"] = float(np.median(np.divide(seconds["ggml's C"], seconds["compiled"])))
-            rates["times one"] = float(np.median(np.divide(seconds["compiled"], seconds["two threads"])))
+            rates["times C"] = rates["compiled"] / rates["ggml's C"]
+            rates["times one"] = rates["two threads"] / rates["compiled"]
             found[f"{what} {kind.name}"] = {name: round(rate, 2) for name, rate in rates.items()}
     return found
 
