@@ -567,3 +567,15 @@ def test_results_that_are_all_times_one_number_each_are_described():
     spec = made(lambda w, n: w * n, [(np.array([1.0, 2.0, 5.0]), n) for n in (3, 4, 7, 9)])
     text = seen(spec, lambda w, n: w * n * {3: 1.31, 4: 2.7, 7: 0.63}.get(n, 1.9))
     assert "the values of a result are the right ones, all times the same number" in text
+
+
+def test_of_a_part_that_is_as_wide_in_every_result_it_is_said_where_it_is_wrong():
+    text = seen(find("unpack_k_scales"), _bits_exchanged)
+    assert "item 0 is wrong on 7 (only places 4 to 7 of its 8, counted from 0), item 1 is wrong on 7 (only" in text
+
+
+def _bits_exchanged(packed):
+    """The late numbers: their low four bits two places too high, and the upper two below them."""
+    early = [packed[..., :4] & 63, packed[..., 4:8] & 63]
+    late = [(packed[..., 8:] & 15) << 2 | packed[..., :4] >> 6, packed[..., 8:] >> 4 << 2 | packed[..., 4:8] >> 6]
+    return tuple(np.concatenate(pair, axis=-1) for pair in zip(early, late))

@@ -125,7 +125,26 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     names = [f"item {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
     plural = [key in some and is_plural(key) for key in wrong]
     said = [f"{name} {'are' if many else 'is'} wrong on {n}" for name, many, n in zip(names, plural, wrong.values())]
-    return f": of {len(calls)} results, {', '.join(said)}"
+    within = [_positions(calls, key) for key in wrong]
+    return f": of {len(calls)} results, {', '.join(map(''.join, zip(said, within)))}"
+
+
+def _positions(calls: Sequence[Call], key: Any) -> str:
+    """Where the wrong values of a part lie, if it is as wide in every result and they lie in one piece of it."""
+    if isinstance(key, Kind):
+        return ""
+    pairs = [tuple(array_of(x.result[key]) for x in (call.expected, call.outcome)) for call in calls]
+    known = [(e, g) for e, g in pairs if e is not None and g is not None and e.ndim and e.shape == g.shape]
+    widths = {e.shape[-1] for e, _ in known}
+    if len(known) < len(pairs) or len(known) < FEWEST or len(widths) != 1:
+        return ""
+    (width,) = widths
+    wrong = np.logical_or.reduce([(e != g).reshape(-1, width).any(axis=0) for e, g in known])
+    (at,) = np.nonzero(wrong)
+    if not 0 < len(at) < width or at[-1] - at[0] + 1 != len(at):
+        return ""
+    which = f"place {at[0]}" if len(at) == 1 else f"places {at[0]} to {at[-1]}"
+    return f" (only {which} of its {width}, counted from 0)"
 
 
 def _examples(calls: Sequence[Call]) -> str:

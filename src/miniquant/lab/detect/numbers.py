@@ -166,7 +166,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
             yield Seen(
                 "all times one number",
                 "the values of a result are the right ones, all times the same number",
-                "Look for a factor or a divisor that is another one.",
+                "Look for a wrong factor or divisor.",
                 27,
             )
         if alike and factor > 0:
