@@ -3,7 +3,7 @@
 Some labs calibrate a model, or measure it, on the documentation of the Python that runs. Another version documents
 itself in other words, and the figures change with them. ``-p tools.measured_text`` compares two texts, by their hashes,
 with those of the Python that the stored outputs come from. If one differs, every cell of the labs that depend on it
-still runs and must not fail, but its outputs are not compared. The header of the test run says so.
+still runs and must not fail, but its outputs are not compared. The end of the test run says so.
 
 All other labs measure on a page that comes with the library, and are compared everywhere.
 """
@@ -58,14 +58,13 @@ def depends(notebook: Path) -> bool:
     return any(TEXTS[name].named.search(said) for name in others())
 
 
-def pytest_report_header() -> str | None:
-    """Say what is not compared, and why."""
-    if not others():
-        return None
-    return (
-        f"outputs that depend on the {' and the '.join(others())} text are not compared: "
-        f"this Python documents itself in other words than {MADE_WITH}"
-    )
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say what was not compared, and why."""
+    if others():
+        terminalreporter.line(
+            f"outputs that depend on the {' and the '.join(others())} text were not compared: "
+            f"this Python documents itself in other words than {MADE_WITH}"
+        )
 
 
 def pytest_collection_modifyitems(items: Sequence[Any]) -> None:
