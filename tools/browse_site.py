@@ -1,9 +1,10 @@
 """Look at the built site in a real browser: Chromium, on a screen and on a phone, in light and dark.
 
-Every page is looked at with all its folds open; its contrast is measured on the screen. The look fails on what axe
-finds, an error in the console, a request to another host, a page that is wider than the screen, a navigation button
-that does nothing on a phone, a panel that does not close, a search that does not find what it should, a byte view or
-the exhibit that does not follow the keyboard, and a page that is dark or cut on paper.
+Every page is looked at with all its folds open; of those that show a module's source, one in ten. The contrast is
+measured on the screen. The look fails on what axe finds, an error in the console, a request to another host, a page
+that is wider than the screen, a navigation button that does nothing on a phone, a panel that does not close, a search
+that does not find what it should, a byte view or the exhibit that does not follow the keyboard, and a page that is dark
+or cut on paper.
 
     python tools/browse_site.py [_build/html] [--screenshots FOLDER] [--only PART-OF-A-NAME]
 
@@ -45,6 +46,7 @@ FLAGS = [
 Answer = TypeVar("Answer")
 PATIENCE = 30  # seconds for what a quiet machine shows at once
 PHONE, SCREEN = {"width": 375, "height": 740}, {"width": 1280, "height": 900}
+SOURCES, ONE_IN = "_modules/", 10  # pages of one kind, which Sphinx makes of the library's source
 COLOURS_ON_A_PHONE = ("book/index.html", "notebooks/06-int8.html")  # what only a phone shows: header and panels
 OPEN_FOLDS = "document.querySelectorAll('details').forEach(each => { each.open = true; })"
 TOO_WIDE = """() => {
@@ -286,6 +288,9 @@ def look_at_all(site: Path, address: str, shots: Path | None, only: str) -> list
     """Look at every page, with one browser for each core; the problems, one line each."""
     files = {p.relative_to(site).as_posix(): p for p in site.rglob("*.html") if "_static" not in p.parts}
     names = [n for n, p in files.items() if only in n and 'http-equiv="Refresh"' not in p.read_text("utf-8")]
+    if not only:
+        sources = sorted(name for name in names if name.startswith(SOURCES))
+        names = sorted({*names} - {*sources}) + sources[::ONE_IN]
     names.sort(key=lambda name: files[name].stat().st_size)  # so the shares are equally large
     cores, begun = os.cpu_count() or 1, time.monotonic()
     shares = list(filter(None, (names[i::cores] for i in range(cores))))
