@@ -122,3 +122,13 @@ def test_types_written_into_the_numbers_of_weights_are_refused():
         return weights
 
     assert "changes its argument in place: weights;" in evaluate(find("choose_types"), choose_types, search=False).what
+
+
+def test_a_dict_that_every_call_fills_again_is_refused_where_its_order_does_not_matter_too():
+    spec, same = find("ggml_hparams"), {}
+
+    def ggml_hparams(data):
+        same.update(spec.reference(data))
+        return same
+
+    assert "in the memory of an earlier call's result" in repr(evaluate(spec, ggml_hparams))

@@ -169,8 +169,9 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
     told = far.told if far else Outcome()
     view = told.view or any(_shares_memory(result, argument) for argument in arguments)
     warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), told.warned)
-    printed_text = _printed(printed, far)
-    return Outcome(_copied(result), None, printed_text, change(), view and not spec.may_view, warned, result, told.kept)
+    printed_text, viewed = _printed(printed, far), view and not spec.may_view
+    own = watched.given if watched else result
+    return Outcome(_copied(result), None, printed_text, change(), viewed, warned, own, told.kept)
 
 
 def _printed(here: io.StringIO, far: Far | None) -> str:

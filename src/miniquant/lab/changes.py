@@ -32,10 +32,14 @@ class Change:
 
 @dataclass
 class Watched:
-    """A function that compares its arguments after each call with what they were before; ``change`` is the first."""
+    """A function that compares its arguments after each call with what they were before; ``change`` is the first.
+
+    ``given`` is what the last call gave.
+    """
 
     function: Callable[..., Any]
     change: Change | None = field(default=None, init=False)
+    given: Any = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function, updated=())
@@ -44,7 +48,8 @@ class Watched:
         """What the function gives or raises."""
         before = tuple(_copied(argument) for argument in arguments)
         try:
-            return self.function(*arguments, **named)
+            self.given = self.function(*arguments, **named)
+            return self.given
         finally:
             self.change = self.change or change_of(before, arguments)
 

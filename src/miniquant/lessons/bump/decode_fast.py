@@ -43,8 +43,8 @@ def block(d, *q):
 
 def cases(random):
     """A scale of 1, one that is negative, several blocks, first and last alike, a tiny scale, zeros, random blocks, the largest scales."""
-    scales = random.normal(0, 0.01, (150, 1)).astype("<f2").view(np.uint8)
-    many = np.concatenate([scales, random.integers(0, 256, (150, 32), np.uint8)], axis=1)
+    scales = random.normal(0, 0.01, (1100, 1)).astype("<f2").view(np.uint8)
+    many = np.concatenate([scales, random.integers(0, 256, (1100, 32), np.uint8)], axis=1)
     other = np.concatenate([scales, many[:, :1:-1]], axis=1)  # the same scales, other values
     return [
         (np.array([block(1, 1, 2, -3, 127, -128)]),),

@@ -88,7 +88,7 @@ def cases(random):
         b"\x82\x070\x83\x07\x010\x84\x07\x00\x01\x00.",
         b"\x80\x04" + short_text("") + short_text("print") + b"\x93.",
         b"\x80\x04" + short_text("builtins") + short_text("") + b"\x93.",
-        b"\x80\x04" + number + short_text("print") + b"\x93.",
+        b"\x80\x04" + short_text("os") + number + short_text("print") + b"\x93.",
         b"\x80\x04" + number + number + b"\x93.",
         b"cos.path\njoin\n.",
         b"\x80\x04\x82\x070" + short_text("os") + short_text("getcwd") + b"\x930cbuiltins\nprint\n.",  # three ways, one after the other

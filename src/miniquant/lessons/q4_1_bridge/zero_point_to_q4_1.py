@@ -77,7 +77,7 @@ def cases(random):
         case(*drawn),
         (np.array([RAMP], np.uint8), np.float32([[0.1]]), np.int16([[7]])),  # float16 does not hold the scale
         case([RAMP, RAMP, RAMP], [500, 3e-6, 0], [13, 7, 9]),
-        (np.array([RAMP, RAMP], np.uint8), np.float32([[0.0041687014], [0.012530518]]), np.int16([[15], [5]])),  # -scale × zero_point ends between two float16
+        (np.array([RAMP] * 3, np.uint8), np.float32([[0.0041687014], [0.012530518], [2e-8]]), np.int16([[15], [5], [9]])),  # -scale × zero_point ends between two float16; the last scale rounds to 0
         (drawn[0].astype(np.uint8), np.float32(drawn[1])[:, None], np.int16([15, 11, 9, 7, 13, 3])[:, None]),
     ]
 

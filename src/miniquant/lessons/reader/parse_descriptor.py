@@ -90,7 +90,7 @@ def cases(random):
         (small, 0),
         (b"\xee" * 5 + small + b"\xee" * 20, 5),
         (descriptor_oracle("bias", (3,), 0, 0) + small, 0),
-        (descriptor_oracle("s", (), 0, 16), 0),
+        (descriptor_oracle("s\0", (), 0, 16), 0),
         (descriptor_oracle("", (3,), 1, 2), 0),
         (descriptor_oracle("gröss", (2, 64), 3, 258), 0),
         (descriptor_oracle("unsigned", (2**32 - 1, 2**31), 1, 2**63), 0),

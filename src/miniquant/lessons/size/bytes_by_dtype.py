@@ -53,7 +53,7 @@ def cases(random):
         ({"scalar": (), "w": (1, 64)}, {"w": Q4}),
         ({"tok_emb": (4, 8), "pos_emb": (2, 8)}, {"tok_emb": Q8, "pos_emb": "f16"}),
         ({"a": (2, 2), "b": (3,), "c": (5, 1)}, {"a": Q8, "b": "f32", "c": Q8}),
-        ({"a": (3, 0), "b": (0, 5)}, {"a": Q8}),  # three scales, no values
+        ({"a": (3, 0), "b": (0, 5), "c": (2, 0)}, {"a": Q8, "c": Q4}),  # three scales, no values
     ]
 
 
