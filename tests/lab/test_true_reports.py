@@ -579,3 +579,15 @@ def _bits_exchanged(packed):
     early = [packed[..., :4] & 63, packed[..., 4:8] & 63]
     late = [(packed[..., 8:] & 15) << 2 | packed[..., :4] >> 6, packed[..., 8:] >> 4 << 2 | packed[..., 4:8] >> 6]
     return tuple(np.concatenate(pair, axis=-1) for pair in zip(early, late))
+
+
+def test_of_a_kind_of_field_that_is_wrong_in_some_records_it_is_not_said_of_each():
+    def encode_q4_0(w):
+        """A small number is added to d, which spoils blocks of small weights."""
+        d = np.take_along_axis(w, np.abs(w).argmax(axis=1, keepdims=True), axis=1) / np.float32(-8)
+        levels = np.clip(w / (d + np.float32(1e-6)) + np.float32(8.5), 0, 15).astype(np.uint8)
+        values = levels[:, :16] | levels[:, 16:] << 4
+        return np.concatenate([d.astype("<f2").view(np.uint8), values], axis=1).tobytes()
+
+    text = repr(evaluate(find("encode_q4_0"), encode_q4_0))
+    assert "Only the values of a block are wrong; d of each block is right" in text

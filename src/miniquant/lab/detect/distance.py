@@ -46,7 +46,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         same = [_same_values(call) for call in calls]
         right = "the values are right, and" if all(same) else "the results are not the right ones;"
         alike = sum(count for (_, _, other), count in kinds.items() if other == word)
-        text = f"{right} on {alike} of {len(calls)} the {word} differs"
+        least = "" if alike == len(calls) else "at least "
+        text = f"{right} on {least}{alike} of {len(calls)} the {word} differs"
         more = f": {got} in place of {expected}" if len(got) + len(expected) < LONGEST else ""
         more += f" on {n} of them" if more and n < alike else ""
         return Seen("wrong results", text + more, rank=99)

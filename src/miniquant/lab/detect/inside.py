@@ -71,10 +71,11 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
     if len(wrong) < len(pe) and len(wrong) <= 3:
         verb = "are" if len(wrong) > 1 or is_plural(wrong[0]) else "is"
         rest = [name for name in pe if name not in wrong]
-        text = f"only {_listed([_words(name) for name in wrong])} {verb} wrong"
+        some = [name.replace(" of each ", " of a ") for name in wrong]  # others may be right
+        text = f"only {_listed([_words(name) for name in some])} {verb} wrong"
         text += f"; {rest[0]} {'are' if is_plural(rest[0]) else 'is'} right" if len(rest) == 1 else ""
         yield Seen(
-            f"{_listed(wrong)} wrong", text, "Work one of them by hand for the smallest case.", 40 + len(wrong) / 2
+            f"{_listed(some)} wrong", text, "Work one of them by hand for the smallest case.", 40 + len(wrong) / 2
         )
     quantities = quantities_of(facts.spec, call.case)
     for place, name in enumerate(wrong):
