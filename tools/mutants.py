@@ -53,6 +53,7 @@ FILES = {
     "formats/gguf/compiled/vectors.py": ["formats/gguf/codecs/test_compiled_registers.py"],
     "formats/gguf/write.py": [f"formats/gguf/test_{name}.py" for name in ("gguf_file", "gguf_refused", "gguf_lazy")],
     "runtime/compiled.py": ["runtime/test_bump_kernels.py"],
+    "runtime/direct.py": ["runtime/test_products_in_python.py"],
     "runtime/lanes.py": ["runtime/test_lanes.py"],
     "runtime/products.py": ["runtime/test_products_in_python.py"],
     "runtime/unpacking.py": ["runtime/test_products_in_python.py"],

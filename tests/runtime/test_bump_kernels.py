@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import Future
 
 import gguf
 import numpy as np
@@ -183,6 +184,33 @@ def test_helpers_come_to_every_product_of_a_shift_and_go_home_after_it():
                 multiply(team, matrix, Given(x, room), out := np.full((1, 64), np.nan, np.float32))
                 assert np.array_equal(out, right)
     crew._pool(2).submit(lambda: None).result(timeout=20)  # the helper's thread is free again
+
+
+def test_a_helper_that_nobody_dismisses_goes_home_when_no_product_comes():
+    Crew(2, 64).call()
+    crew._pool(2).submit(lambda: None).result(timeout=20)
+
+
+def test_helpers_who_are_there_are_not_called_again_and_those_who_went_home_are(monkeypatch):
+    called = []
+
+    class Pool:
+        def submit(self, *job):
+            called.append((job, Future()))
+            return called[-1][1]
+
+    monkeypatch.setattr(crew, "_pool", lambda threads: Pool())
+    team = Crew(3, 64)
+    team.call()
+    team.call()
+    assert [job[1:] for job, _ in called] == [(team._tiles[1], 0), (team._tiles[2], 0)]
+    called[1][1].set_result(None)
+    team.call()
+    assert [job[1:] for job, _ in called[2:]] == [(team._tiles[2], 0)]
+    team.dismiss()
+    with team:
+        assert [job[1:] for job, _ in called[3:]] == [(team._tiles[1], 1), (team._tiles[2], 1)]
+    assert team._desk.view(np.int64)[products.SHIFT // 8] == 2
 
 
 def test_a_helper_takes_rows_that_the_others_have_not_begun():

@@ -63,7 +63,7 @@ def repeated(first: int, times: int):
     return lambda v: v[first : first + 16 // times].repeat(times)
 
 
-f32, slept, fetched = np.float32, [], []
+f32, rested, fetched = np.float32, [], []
 REGISTERS = {
     **{f"bytes{n}": reader("u1", n) for n in (16, 32, 64)},
     **{f"pair{k}": repeated(2 * k, 8) for k in range(4)},
@@ -82,7 +82,8 @@ REGISTERS = {
     "store": put,
     "eight": lambda low, high: np.array([low, high], "<u4").view(np.uint8),
     "join": lambda a, b: np.concatenate([a, b]),
-    "every_float8": lambda v: np.full(8, v, f32),
+    "every_half8": lambda address: np.full(8, at(address, "<f2", 1)[0], f32),
+    "every_half16": lambda address: np.full(16, at(address, "<f2", 1)[0], f32),
     "every_float16": lambda v: np.full(16, v, f32),
     "signed": lambda v: (v.view(np.int8) if v.dtype == np.uint8 else v).astype(f32),
     "unsigned": lambda v: v.astype(f32),
@@ -92,21 +93,21 @@ REGISTERS = {
     "add_shared": added,
     "read_shared": number("<i8", int),
     "write_shared": shared,
-    "call": lambda address, n: slept.append((address, n)),
+    "call": lambda address: rested.append(address),
 }
 
 
 def loaded() -> SimpleNamespace:
     """The functions of ``products``, imported anew with these registers; everything is put back afterwards."""
-    names = [f"{runtime.__name__}.{name}" for name in ("lanes", "unpacking", "products")]
+    names = [f"{runtime.__name__}.{name}" for name in ("lanes", "unpacking", "direct", "products")]
     before, held = {name: sys.modules[name] for name in names if name in sys.modules}, dict(vars(runtime))
     for name in names:
         sys.modules.pop(name, None)
         vars(runtime).pop(name.rpartition(".")[2], None)  # "from . import" takes it from there if it can
     vars(sys.modules.setdefault(names[0], ModuleType(names[0]))).update(REGISTERS)
     try:
-        __import__(names[2])
-        return SimpleNamespace(**vars(sys.modules[names[2]]))
+        __import__(names[-1])
+        return SimpleNamespace(**vars(sys.modules[names[-1]]))
     finally:
         for name in names:
             sys.modules.pop(name, None)
@@ -167,8 +168,8 @@ def close(out: np.ndarray, raw: np.ndarray, kind: BumpType, x: np.ndarray) -> bo
 
 
 def sizes_of(kind: BumpType) -> tuple[int, int]:
-    """A row that fills no chunk of 64, or of 512, and one that fills them."""
-    return (37, 64) if kind in FLOATS else (256, 512) if kind.ggml.block == 256 else (32, 544)
+    """Rows that fill chunks of 64, or of 512, and rows that do not."""
+    return (37, 64) if kind in FLOATS else (256, 512) if kind.ggml.block == 256 else (32, 544, 64, 576)
 
 
 class Room:
@@ -209,6 +210,16 @@ def test_a_tile_of_rows_times_all_vectors_is_the_product_and_nothing_beside_it_i
 
 
 @of_integers
+def test_a_single_vector_needs_no_tile_only_room_for_the_mins_of_two_rows(kind):
+    for n in (size for size in sizes_of(kind) if size % 64 == 0):
+        room = Room(kind, 3, n, 1)
+        LOOPS.multiply(int(kind.ggml), room.raw.ctypes.data, room.raw.shape[1], room.tile.ctypes.data, 3, n,
+                       room.vectors, room.place)  # fmt: skip
+        mins = 2 * -(-n // 512) * 64 if int(kind.ggml) in LOOPS.WITH_MINS else 0
+        assert room.right() and (room.tile[mins:] == 0xFF).all() and not (room.tile[:mins] == 0xFF).any()
+
+
+@of_integers
 def test_what_is_left_of_a_chunk_counts_nothing(kind):
     """In a tile, the integers' scales and the mins of blocks that a row does not have are zeros."""
     n = 3 * 32 if kind.ggml.block == 32 else 256
@@ -227,14 +238,15 @@ def test_what_is_left_of_a_chunk_counts_nothing(kind):
     assert np.allclose(found, right, rtol=1e-6, atol=1e-6 * np.abs(right).max())
 
 
-def test_a_row_is_asked_for_some_time_before_it_is_used_once_and_never_for_several_vectors():
-    room = Room(BumpType.Q8_0, 3, 64, 1)
+@pytest.mark.parametrize("n", [64, 96])  # without a tile, and with one
+def test_a_row_is_asked_for_some_time_before_it_is_used_once_and_never_for_several_vectors(n):
+    room = Room(BumpType.Q8_0, 3, n, 1)
     stride, first = room.raw.shape[1], room.raw.ctypes.data
     for tokens, lines in ((1, 2 * [*range(0, 2 * stride, 64)]), (2, [])):
         fetched.clear()
-        many = Room(BumpType.Q8_0, 3, 64, tokens)
+        many = Room(BumpType.Q8_0, 3, n, tokens)
         first = many.raw.ctypes.data
-        LOOPS.multiply(8, first, stride, many.tile.ctypes.data, 3, 64, many.vectors, many.place)
+        LOOPS.multiply(8, first, stride, many.tile.ctypes.data, 3, n, many.vectors, many.place)
         starts = [0] * (len(lines) // 2) + [2 * stride] * (len(lines) // 2)
         assert fetched == [first + start + LOOPS.AHEAD + line for start, line in zip(starts, lines)]
 
@@ -248,25 +260,29 @@ def desk_of(room: Room) -> np.ndarray:
 
 @pytest.mark.parametrize("helpers", [False, True])
 @pytest.mark.parametrize("kind", [BumpType.Q8_0, BumpType.FP32], ids=lambda kind: kind.name)
-def test_who_puts_a_product_on_the_desk_computes_all_of_it_tile_by_tile_if_nobody_comes(kind, helpers):
-    rows = 2 * LOOPS.TILE + 1
-    room = Room(kind, rows, 32, 1)
+@pytest.mark.parametrize(("tokens", "piece"), [(1, LOOPS.PIECE), (2, LOOPS.TILE)])
+def test_who_puts_a_product_on_the_desk_computes_all_of_it_piece_by_piece_if_nobody_comes(kind, helpers, tokens, piece):
+    room = Room(kind, 2 * piece + 1, 64, tokens)
     desk = desk_of(room)
     desk[LOOPS.NEXT // 8], desk[LOOPS.EPOCH // 8] = 99, 6
     LOOPS.work(desk.ctypes.data, room.tile.ctypes.data, helpers, -1, 0)
     assert room.right()
-    assert desk[LOOPS.NEXT // 8] == 4 * LOOPS.TILE and desk[LOOPS.EPOCH // 8] == 6 + helpers
+    assert desk[LOOPS.NEXT // 8] == 4 * piece and desk[LOOPS.EPOCH // 8] == 6 + helpers
     assert desk[LOOPS.OPEN // 8] == 0 == desk[LOOPS.ACTIVE // 8]
 
 
 class Desk:
-    """A desk on which somebody else changes numbers while a thread looks at it."""
+    """A desk on which somebody else changes numbers while a thread looks at it. It rests sooner than it would."""
+
+    polls, rests = 40, 5
 
     def __init__(self, room: Room, monkeypatch) -> None:
         self.desk, self.looks, self.plans = desk_of(room), Counter(), {}
         self.written: list[tuple[str, int]] = []
         self.names = {getattr(LOOPS, name): name for name in ("OPEN", "EPOCH", "NEXT", "ACTIVE", "SHIFT")}
         space = LOOPS.work.__globals__
+        monkeypatch.setitem(space, "POLLS", self.polls)
+        monkeypatch.setitem(space, "RESTS", self.rests)
         monkeypatch.setitem(space, "read_shared", self.read)
         monkeypatch.setitem(space, "write_shared", self.write)
         monkeypatch.setitem(space, "add_shared", self.add)
@@ -302,21 +318,21 @@ def test_the_desk_is_set_before_it_opens_and_closed_before_the_wait_for_who_has_
     room = Room(BumpType.Q8_0, 1, 32, 1)
     desk = Desk(room, monkeypatch)
     desk["ACTIVE"], desk["NEXT"] = 2, 5
-    slept.clear()
+    rested.clear()
     desk.plans = {("ACTIVE", 3): lambda: desk.__setitem__("ACTIVE", 1),
-                  ("ACTIVE", 2 * LOOPS.POLLS + 5): lambda: desk.__setitem__("ACTIVE", 0)}  # fmt: skip
+                  ("ACTIVE", 2 * desk.polls + 5): lambda: desk.__setitem__("ACTIVE", 0)}  # fmt: skip
     LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, -1, 1234)
-    assert desk.written == [("NEXT", 0), ("EPOCH", 1), ("OPEN", 1), ("NEXT", LOOPS.TILE), ("NEXT", 2 * LOOPS.TILE),
+    assert desk.written == [("NEXT", 0), ("EPOCH", 1), ("OPEN", 1), ("NEXT", LOOPS.PIECE), ("NEXT", 2 * LOOPS.PIECE),
                             ("OPEN", 0)]  # fmt: skip
-    assert slept == 2 * [(1234, LOOPS.MICROSECONDS)] and room.right()
-    assert desk.looks["ACTIVE"] == 2 * LOOPS.POLLS + 5
+    assert rested == 2 * [1234] and room.right()
+    assert desk.looks["ACTIVE"] == 2 * desk.polls + 5
 
 
 def test_a_helper_comes_once_to_each_product_and_goes_when_the_shift_ends(monkeypatch):
     room = Room(BumpType.Q8_0, 1, 32, 1)
     desk = Desk(room, monkeypatch)
     desk["SHIFT"], desk["NEXT"] = 7, 0
-    slept.clear()
+    rested.clear()
 
     def opened():
         desk["OPEN"], desk["EPOCH"], desk["NEXT"] = 1, desk["EPOCH"] + 1, 0
@@ -327,12 +343,27 @@ def test_a_helper_comes_once_to_each_product_and_goes_when_the_shift_ends(monkey
     def ended():
         desk["SHIFT"] = 8
 
-    waits = LOOPS.POLLS + 3
+    waits = desk.polls + 3
     desk.plans = {("SHIFT", waits): opened, ("SHIFT", waits + 9): opened, ("SHIFT", waits + 12): ended}
     LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, 7, 1234)
     assert [row for row in desk.written if row[0] == "ACTIVE"] == 2 * [("ACTIVE", 1), ("ACTIVE", 0)]
-    assert room.right() and slept == [(1234, LOOPS.MICROSECONDS)] and desk["EPOCH"] == 2
+    assert room.right() and rested == [1234] and desk["EPOCH"] == 2
     assert LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, 7, 1234) is None  # the shift is over
+
+
+def test_a_helper_goes_home_after_some_rests_in_a_row_without_a_product(monkeypatch):
+    room = Room(BumpType.Q8_0, 1, 32, 1)
+    desk = Desk(room, monkeypatch)
+    rested.clear()
+
+    def opened():
+        desk["OPEN"], desk["EPOCH"], desk["NEXT"] = 1, desk["EPOCH"] + 1, 0
+
+    desk.plans = {("SHIFT", 4 * desk.polls + 3): opened}
+    LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, 0, 1234)
+    assert room.right() and rested == (4 + desk.rests) * [1234]
+    assert desk["SHIFT"] == 0 == desk["ACTIVE"]
+    assert LOOPS.RESTS * LOOPS.POLLS > 2**20  # it is not the wait between two tokens that sends it home
 
 
 def test_a_helper_that_comes_when_the_desk_has_just_closed_takes_no_part_and_may_come_to_the_next(monkeypatch):

@@ -22,6 +22,7 @@ from ..core.registers import (
     called,
     converter,
     declared,
+    every,
     filled,
     intrinsic,
     of_one,
@@ -63,6 +64,17 @@ def _from_bf16(builder: Any, value: Any) -> Any:
     return builder.bitcast(builder.shl(wide, ir.Constant(wide.type, [16] * 16)), F32x16.ir)
 
 
+def _every_half(kind: Lanes) -> Any:
+    """A reader of one float16, as a float32 in all lanes. It becomes wider in all lanes, not in one: that instruction
+    of PCs would wait for what its register held before."""
+
+    def widened(builder: Any, value: Any) -> Any:
+        halves = builder.bitcast(every(builder, value, ir.VectorType(I16, kind.n)), ir.VectorType(HALF, kind.n))
+        return builder.fpext(halves, kind.ir)
+
+    return _loader(kind, I16, widened)
+
+
 bytes16, bytes32, bytes64 = (_loader(kind, kind.ir) for kind in (U8x16, U8x32, U8x64))
 ints16, floats16 = _loader(I32x16, I32x16.ir), _loader(F32x16, F32x16.ir)
 halves16 = _loader(F32x16, ir.VectorType(HALF, 16), _widened(F32x16.ir))
@@ -70,6 +82,7 @@ bfloats16 = _loader(F32x16, ir.VectorType(I16, 16), _from_bf16)
 float_at = _loader(types.float32, F32)
 half_at = _loader(types.float32, HALF, _widened(F32), "A float16 as a float32.")
 bfloat_at = _loader(types.float32, I16, lambda b, v: b.bitcast(b.shl(b.zext(v, I32), I32(16)), F32))
+every_half8, every_half16 = _every_half(F32x8), _every_half(F32x16)
 word_at = _loader(types.uint32, I32, doc="Four bytes, little-endian.")
 int32_at = _loader(types.int32, I32)
 int_at = _loader(types.int64, I64)
@@ -142,7 +155,7 @@ def _repeated(picks: list[int], doc: str) -> Any:
     return of_one(lambda v: F32x16, lambda builder, value, kind: picked(builder, value, value, picks), doc)
 
 
-every_float8, every_float16 = filled(F32x8, types.float32), filled(F32x16, types.float32)
+every_float16 = filled(F32x16, types.float32)
 every_int16, every_byte64 = filled(I32x16, types.int32), filled(U8x64, types.uint8)
 spread2 = [_repeated([2 * k + i // 8 for i in range(16)], "Lanes 2k and 2k + 1, eight times each.") for k in range(4)]
 spread4 = [_repeated([4 * k + i // 4 for i in range(16)], "Lanes 4k to 4k + 3, four times each.") for k in range(4)]
@@ -271,12 +284,12 @@ def write_shared(typing: Any, address: Any, value: Any) -> Any:
 
 
 @intrinsic
-def call(typing: Any, address: Any, number: Any) -> Any:
-    """Call a function of C that takes an int."""
+def call(typing: Any, address: Any) -> Any:
+    """Call a function of C that takes nothing."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function = ir.FunctionType(ir.VoidType(), [I32])
-        builder.call(builder.inttoptr(args[0], ir.PointerType(function)), [args[1]])
+        function = ir.FunctionType(ir.VoidType(), [])
+        builder.call(builder.inttoptr(args[0], ir.PointerType(function)), [])
         return context.get_dummy_value()
 
-    return types.void(types.intp, types.int32), code
+    return types.void(types.intp), code

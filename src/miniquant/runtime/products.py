@@ -1,7 +1,7 @@
 """A matrix of blocks times vectors, in the functions that numba compiles: tile by tile, in any number of threads.
 
-A thread takes a few rows, unpacks them into a tile of its own, and multiplies the tile with every vector. The next rows
-go to whoever is free: a busy core delays nobody.
+A thread takes a few rows, unpacks them into a tile of its own, and multiplies the tile with every vector. A single
+vector meets the blocks without a tile, see ``direct``. The next rows go to whoever is free: a busy core delays nobody.
 
 Whatever is called w, x, tile, out, place or desk is an address, a stride is a number of bytes.
 """
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from . import unpacking
+from . import direct, unpacking
+from .direct import more
 from .lanes import (
     add_shared,
     bfloat_at,
     bfloats16,
     bytes64,
     call,
-    dot,
     every_float16,
     fetch,
     float_at,
@@ -28,10 +28,8 @@ from .lanes import (
     half_at,
     halves16,
     int_at,
-    ints16,
     plus_product,
     read_shared,
-    signed,
     store,
     sum_of,
     write_shared,
@@ -46,7 +44,8 @@ RAISED = {Q8_0: 128, Q4_0: 8, Q5_0: 16, Q6_K: 32}  # the others: what their inte
 Vectors = tuple[int, int, int]  # the address of the first one, a stride, how many
 Place = tuple[int, int]  # an address and a stride: where products are written
 
-TILE = 16  # rows, at most
+TILE = 16  # rows of a tile, at most
+PIECE = 32  # rows that a thread takes at a time where there is one vector
 AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
 
 
@@ -75,21 +74,21 @@ def unpack(kind: int, w: int, row: int, n: int) -> None:
     if n % 512:
         store(mins + n // 512 * 64, every_float16(f32(0)))
     if kind == Q8_0:
-        unpacking.q8_0(w, row, n)
+        unpacking.tile_q8_0(w, row, mins, n)
     elif kind == Q4_0:
-        unpacking.q4_0(w, row, n)
+        unpacking.tile_q4_0(w, row, mins, n)
     elif kind == Q4_1:
-        unpacking.q4_1(w, row, mins, n)
+        unpacking.tile_q4_1(w, row, mins, n)
     elif kind == Q5_0:
-        unpacking.q5_0(w, row, n)
+        unpacking.tile_q5_0(w, row, mins, n)
     elif kind == Q5_1:
-        unpacking.q5_1(w, row, mins, n)
+        unpacking.tile_q5_1(w, row, mins, n)
     elif kind == Q4_K:
-        unpacking.q4_k(w, row, mins, n)
+        unpacking.tile_q4_k(w, row, mins, n)
     elif kind == Q5_K:
-        unpacking.q5_k(w, row, mins, n)
+        unpacking.tile_q5_k(w, row, mins, n)
     else:
-        unpacking.q6_k(w, row, n)
+        unpacking.tile_q6_k(w, row, mins, n)
 
 
 @register_jitable
@@ -115,25 +114,24 @@ def unpack_floats(kind: int, w: int, row: int, n: int) -> None:
 
 
 @register_jitable
-def more(total: Any, w: int, x: int) -> Any:
-    """Of 64 weights and 64 activations: sixteen sums of four products, each times its scale, are added to ``total``."""
-    found = signed(dot(ints16(x + 64), bytes64(w), bytes64(x)))
-    return plus_product(total, found, floats16(w + 64) * floats16(x + 128))
-
-
-@register_jitable
 def two_by_one(w: int, v: int, x: int, n: int, with_mins: bool) -> tuple[float, float]:
     """Two rows of a tile, w and v, times one vector."""
     a = b = every_float16(f32(0))
     chunks = (n + 63) // 64
     for chunk in range(chunks):
-        at, given = 128 * chunk, x + 192 * chunk
-        a, b = more(a, w + at, given), more(b, v + at, given)
+        p, q, given = w + 128 * chunk, v + 128 * chunk, x + 192 * chunk
+        a, b = more(a, bytes64(p), floats16(p + 64), given), more(b, bytes64(q), floats16(q + 64), given)
     if with_mins:
-        for i in range((n + 511) // 512):
-            at, given = 128 * chunks + 64 * i, floats16(x + 192 * chunks + 64 * i)
-            a, b = plus_product(a, floats16(w + at), given), plus_product(b, floats16(v + at), given)
+        a, b = plus_mins(a, w + 128 * chunks, x, n), plus_mins(b, v + 128 * chunks, x, n)
     return sum_of(a), sum_of(b)
+
+
+@register_jitable
+def plus_mins(total: Any, mins: int, x: int, n: int) -> Any:
+    """The mins of a row times the sums of the activations that they are for, added to ``total``."""
+    for i in range((n + 511) // 512):
+        total = plus_product(total, floats16(mins + 64 * i), floats16(x + (n + 63) // 64 * 192 + 64 * i))
+    return total
 
 
 @register_jitable
@@ -144,10 +142,12 @@ def two_by_four(w: int, v: int, xs: tuple[int, int, int, int], n: int, with_mins
     chunks = (n + 63) // 64
     for chunk in range(chunks):
         p, q, at = w + 128 * chunk, v + 128 * chunk, 192 * chunk
-        a0, b0 = more(a0, p, x0 + at), more(b0, q, x0 + at)
-        a1, b1 = more(a1, p, x1 + at), more(b1, q, x1 + at)
-        a2, b2 = more(a2, p, x2 + at), more(b2, q, x2 + at)
-        a3, b3 = more(a3, p, x3 + at), more(b3, q, x3 + at)
+        u, s = bytes64(p), floats16(p + 64)
+        a0, a1 = more(a0, u, s, x0 + at), more(a1, u, s, x1 + at)
+        a2, a3 = more(a2, u, s, x2 + at), more(a3, u, s, x3 + at)
+        u, s = bytes64(q), floats16(q + 64)
+        b0, b1 = more(b0, u, s, x0 + at), more(b1, u, s, x1 + at)
+        b2, b3 = more(b2, u, s, x2 + at), more(b3, u, s, x3 + at)
     if with_mins:
         for i in range((n + 511) // 512):
             p, q = floats16(w + 128 * chunks + 64 * i), floats16(v + 128 * chunks + 64 * i)
@@ -174,10 +174,53 @@ def float_product(w: int, x: int, n: int) -> Any:
 
 
 @register_jitable
+def two_directly(kind: int, w: int, v: int, room: int, x: int, n: int) -> tuple[float, float]:
+    """Two rows of blocks times one vector, without a tile.   room: for the mins of both."""
+    mins, mins2 = room, room + (n + 511) // 512 * 64
+    if kind in WITH_MINS and n % 512:
+        store(mins + n // 512 * 64, every_float16(f32(0)))
+        store(mins2 + n // 512 * 64, every_float16(f32(0)))
+    if kind == Q8_0:
+        a, b = direct.two_q8_0(w, v, mins, mins2, x, n)
+    elif kind == Q4_0:
+        a, b = direct.two_q4_0(w, v, mins, mins2, x, n)
+    elif kind == Q4_1:
+        a, b = direct.two_q4_1(w, v, mins, mins2, x, n)
+    elif kind == Q5_0:
+        a, b = direct.two_q5_0(w, v, mins, mins2, x, n)
+    elif kind == Q5_1:
+        a, b = direct.two_q5_1(w, v, mins, mins2, x, n)
+    elif kind == Q4_K:
+        a, b = direct.two_q4_k(w, v, mins, mins2, x, n)
+    elif kind == Q5_K:
+        a, b = direct.two_q5_k(w, v, mins, mins2, x, n)
+    else:
+        a, b = direct.two_q6_k(w, v, mins, mins2, x, n)
+    if kind in WITH_MINS:
+        a, b = plus_mins(a, mins, x, n), plus_mins(b, mins2, x, n)
+    return sum_of(a), sum_of(b)
+
+
+@register_jitable
+def multiply_one(kind: int, w: int, w_stride: int, room: int, rows: int, n: int, x: int, place: int) -> None:
+    """Integers times one vector; of an odd number of rows, the last one is computed twice."""
+    for row in range(0, rows, 2):
+        other = min(row + 1, rows - 1)
+        for line in range(0, 2 * w_stride, 64):  # in a function of its own, LLVM would leave it out
+            fetch(w + row * w_stride + AHEAD + line)
+        a, b = two_directly(kind, w + row * w_stride, w + other * w_stride, room, x, n)
+        store(place + 4 * row, a)
+        store(place + 4 * other, b)
+
+
+@register_jitable
 def multiply(kind: int, w: int, w_stride: int, tile: int, rows: int, n: int, given: Vectors, out: Place) -> None:
     """Rows of a matrix, at most ``TILE``, times all vectors. At out: the first row's product with the first vector."""
     (x, x_stride, tokens), (place, out_stride) = given, out
     floats = kind in FLOATS
+    if tokens == 1 and not floats and n % 64 == 0:
+        multiply_one(kind, w, w_stride, tile, rows, n, x, place)
+        return
     stride = 4 * n if floats else _integer_bytes(n)
     step = 2 if tokens == 1 else rows  # one vector: take apart what is used next
     for first in range(0, rows, step):
@@ -227,8 +270,8 @@ def multiply_tile(kind: int, tile: int, stride: int, rows: int, n: int, given: V
 # ---- threads that share a product: the desk is a few numbers of 64 bits, those that change in cache lines of their own
 
 OPEN, EPOCH, NEXT, ACTIVE, SHIFT, JOB = 0, 64, 128, 192, 256, 320  # bytes from the desk's start
-POLLS = 2**14  # looks at the desk, some ten microseconds, before a thread sleeps: others may need its core
-MICROSECONDS = np.int32(20)  # that it sleeps, at least
+POLLS = 2**10  # looks at the desk, about a microsecond, before a thread lets others run: they may need its core
+RESTS = 2**14  # of a helper, one after another, until it goes home
 
 
 @register_jitable
@@ -238,11 +281,12 @@ def take_part(desk: int, tile: int) -> None:
     kind, w, w_stride, rows, n = int_at(job), int_at(job + 8), int_at(job + 16), int_at(job + 24), int_at(job + 32)
     given = int_at(job + 40), int_at(job + 48), int_at(job + 56)
     out, out_stride = int_at(job + 64), int_at(job + 72)
+    piece = PIECE if given[2] == 1 else TILE
     while True:
-        first: Any = add_shared(desk + NEXT, TILE)
+        first: Any = add_shared(desk + NEXT, piece)
         if first >= rows:
             return
-        some = min(TILE, rows - first)
+        some = min(piece, rows - first)
         multiply(kind, w + first * w_stride, w_stride, tile, some, n, given, (out + 4 * first, out_stride))
 
 
@@ -250,7 +294,7 @@ def work(desk: int, tile: int, helpers: bool, shift: int, rest: int) -> None:
     """What each thread of a crew runs; one function, so that all that it needs is compiled once.
 
     shift: -1 for the thread that has put a product on the desk, which computes it with or without helpers; else this is
-    a helper, until the number on the desk is another. rest: a function of C, ``usleep``
+    a helper, until the number on the desk is another. rest: a function of C, ``sched_yield``
     """
     if shift >= 0:
         help_out(desk, tile, shift, rest)
@@ -265,19 +309,20 @@ def work(desk: int, tile: int, helpers: bool, shift: int, rest: int) -> None:
     while read_shared(desk + ACTIVE) > 0:  # who has come is not done yet
         polls += 1
         if polls % POLLS == 0:
-            call(rest, MICROSECONDS)
+            call(rest)
 
 
 @register_jitable
 def help_out(desk: int, tile: int, shift: int, rest: int) -> None:
-    """Take part in one product after another, until the shift ends."""
+    """Take part in one product after another, until the shift ends or no product comes for a while."""
     done, polls = -1, 0
-    while read_shared(desk + SHIFT) == shift:
+    while read_shared(desk + SHIFT) == shift and polls < RESTS * POLLS:
         if read_shared(desk + OPEN) == 0 or read_shared(desk + EPOCH) == done:
             polls += 1
             if polls % POLLS == 0:
-                call(rest, MICROSECONDS)
+                call(rest)
             continue
+        polls = 0
         add_shared(desk + ACTIVE, 1)
         if read_shared(desk + OPEN) == 1:  # else the next product may be on its way to the desk
             done = read_shared(desk + EPOCH)

@@ -148,6 +148,7 @@ class Runtime:
 
     def close(self) -> None:
         """Let go of the file and the arena."""
+        self._crew.dismiss()
         self._weights, self._matrices, self.arena = {}, {}, {}
         self.file.close()
 
@@ -176,9 +177,9 @@ class Runtime:
             angles = np.arange(self.used, self.used + n)[:, None] * self._turns
             self.arena["cos"][:n], self.arena["sin"][:n] = np.cos(angles), np.sin(angles)
         a = {name: self.arena[name][:n] for name in _ROWS if name in self.arena}
-        with self._crew:
-            for layer in range(self.config.layers):
-                self._layer(layer, f"layers.{layer}.", a)
+        self._crew.call()
+        for layer in range(self.config.layers):
+            self._layer(layer, f"layers.{layer}.", a)
         self.used += n
         return n
 
@@ -186,22 +187,20 @@ class Runtime:
         """The logits after the last of ``n`` tokens, as many as ``out`` has rows.   out: (tokens, vocabulary)."""
         x, normed = (self.arena[name][n - len(out) : n] for name in ("x", "normed"))
         self._norm("output_norm", {"x": x, "normed": normed})
-        with self._crew:
-            self._linear("token_embd" if self.config.tied else "output", normed, out)
+        self._linear(normed, ("token_embd" if self.config.tied else "output", out, None))
 
     def _llama_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
         inner = self.config.intermediate
         self._norm(f"{at}ln1_gamma", a)
-        for name in ("q", "k", "v"):
-            self._linear(f"{at}W{name}", a["normed"], a[name], f"{at}b{name}")
-        self._rotate(a["q"])
-        self._rotate(a["k"])
-        self._attend(layer, a["q"], a["k"], a["v"], a["mixed"])
+        q, k = a["qk"][:, : self.config.heads_width], a["qk"][:, self.config.heads_width :]
+        parts = ("q", q), ("k", k), ("v", a["v"])
+        self._linear(a["normed"], *((f"{at}W{name}", out, f"{at}b{name}") for name, out in parts))
+        self._rotate(a["qk"])
+        self._attend(layer, q, k, a["v"], a["mixed"])
         self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
         self._norm(f"{at}ln2_gamma", a)
         gate, up, bias = a["gate"], a["inner"], self._vector(f"{at}b1")
-        self._linear(f"{at}W_gate", a["normed"], gate)
-        self._linear(f"{at}W_up", a["normed"], up)
+        self._linear(a["normed"], (f"{at}W_gate", gate, None), (f"{at}W_up", up, None))
         gate += bias[:inner]
         up += bias[inner:]
         up *= gate
@@ -214,12 +213,12 @@ class Runtime:
 
     def _gpt2_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
         self._norm(f"{at}ln1_gamma", a, f"{at}ln1_beta")
-        self._linear(f"{at}Wqkv", a["normed"], a["qkv"], f"{at}bqkv")
+        self._linear(a["normed"], (f"{at}Wqkv", a["qkv"], f"{at}bqkv"))
         q, k, v = np.split(a["qkv"], 3, axis=1)
         self._attend(layer, q, k, v, a["mixed"])
         self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
         self._norm(f"{at}ln2_gamma", a, f"{at}ln2_beta")
-        self._linear(f"{at}W_up", a["normed"], a["inner"], f"{at}b1")
+        self._linear(a["normed"], (f"{at}W_up", a["inner"], f"{at}b1"))
         u, t = a["inner"], a["spare"]  # GELU: u / 2 · (1 + tanh(√(2/π) · (u + 0.044715 u³)))
         np.multiply(u, u, out=t)
         t *= np.float32(0.044715)
@@ -247,25 +246,30 @@ class Runtime:
         if self.config.architecture == "gpt2":
             a["normed"] += self._vector(beta or f"{gamma}_beta")
 
-    def _linear(self, name: str, x: Array, out: Array, bias: str | None = None) -> None:
-        """out = x · Wᵀ (+ bias), with W and the bias by their names.   x: (tokens, in)   ->   out: (tokens, out)."""
-        multiply(self._crew, self._matrices[name], Given(x, self.arena["packed"].reshape(-1)), out)
-        if bias is not None:
-            out += self._vector(bias)
+    def _linear(self, x: Array, *parts: tuple[str, Array, str | None]) -> None:
+        """For each part, a name of W, an array and maybe the name of a bias: out = x · Wᵀ (+ bias).
+
+        x is rounded once for all parts.   x: (tokens, in)   ->   out: (tokens, out), overwritten
+        """
+        given = Given(x, self.arena["packed"].reshape(-1))
+        for name, out, bias in parts:
+            multiply(self._crew, self._matrices[name], given, out)
+            if bias is not None:
+                out += self._vector(bias)
 
     def _residual(self, name: str, x: Array, bias: str, a: dict[str, Array]) -> None:
         """x += W · (what a part of the layer has made) + bias."""
-        self._linear(name, x, a["step"], bias)
+        self._linear(x, (name, a["step"], bias))
         a["x"] += a["step"]
 
-    def _rotate(self, q: Array) -> None:
-        """Turn each pair in each head, in place: neighbours, or in a qwen2 those half a head apart."""
-        n, half = len(q), self.config.head_dim // 2
+    def _rotate(self, qk: Array) -> None:
+        """Turn each pair in each head of q and of k, in place: neighbours, or in a qwen2 those half a head apart."""
+        n, half = len(qk), self.config.head_dim // 2
         if self.config.architecture == "qwen2":
-            pairs = q.reshape(n, -1, 2, half).swapaxes(2, 3)
+            pairs = qk.reshape(n, -1, 2, half).swapaxes(2, 3)
         else:
-            pairs = q.reshape(n, -1, half, 2)
-        even, odd = (self.arena[name].reshape(-1)[: q.size // 2].reshape(n, -1, half) for name in ("even", "odd"))
+            pairs = qk.reshape(n, -1, half, 2)
+        even, odd = (self.arena[name].reshape(-1)[: qk.size // 2].reshape(n, -1, half) for name in ("even", "odd"))
         cos, sin = (self.arena[name][:n, None] for name in ("cos", "sin"))
         np.multiply(pairs[..., 0], cos, out=even)
         np.multiply(pairs[..., 1], sin, out=odd)
@@ -321,7 +325,7 @@ def _drawn(logits: Array, temperature: float, random: np.random.Generator) -> in
     return min(int(np.searchsorted(sums, random.random() * sums[-1], side="right")), len(logits) - 1)
 
 
-_ROWS = ("x", "normed", "mixed", "step", "q", "k", "v", "qkv", "gate", "spare", "inner")  # buffers of a row a token
+_ROWS = ("x", "normed", "mixed", "step", "qk", "v", "qkv", "gate", "spare", "inner")  # buffers of a row a token
 
 
 def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocator:
@@ -331,8 +335,9 @@ def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocato
     if config.architecture == "gpt2":
         widths |= {"qkv": 3 * config.embed, "spare": config.intermediate}
     else:
-        widths |= {"q": config.heads_width, "k": kv, "v": kv, "cos": half, "sin": half}
-        widths |= {"even": config.heads * half, "odd": config.heads * half, "gate": config.intermediate}
+        both = config.heads_width + kv
+        widths |= {"qk": both, "v": kv, "cos": half, "sin": half}
+        widths |= {"even": both // 2, "odd": both // 2, "gate": config.intermediate}
     for name, width in (widths | {"inner": config.intermediate, "queries": config.heads_width}).items():
         plan.reserve(name, batch, width)
     plan.reserve("packed", packed_floats(batch, max(config.embed, config.intermediate, config.heads_width)))

@@ -1,18 +1,22 @@
-"""Blocks of weights taken apart into bytes and scales, a few rows at a time: the tile that activations meet.
+"""Blocks of weights taken apart into registers of bytes, and those written to a tile, which activations meet.
 
 Of every 64 weights a tile holds 64 integers without a sign, and 16 floats: float i is the scale of weights 4i to
 4i + 3. Where the integers of a type have a sign, they are raised first, and ``activations`` takes that off again. At
 the end of a row stand the mins, one for each 32 weights, in a type that has them.
 
-Each function is given the address of a row of blocks, that of a row of the tile, and the number of weights.
+There are two sorts of types. In one, a block is 32 weights, and begins with a scale and, where there is one, a min; its
+function is given the block's address and returns 32 integers. In the other, a block is 256 weights; there is a function
+for the integers, four times 64, and one for the scales.
 
 Source: ``dequantize_row_*`` in ggml's ``ggml-quants.c``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba.extending import register_jitable
 
 from .lanes import (
@@ -20,7 +24,8 @@ from .lanes import (
     bytes16,
     bytes32,
     eight,
-    every_float8,
+    every_half8,
+    every_half16,
     four0,
     four1,
     four2,
@@ -37,7 +42,11 @@ from .lanes import (
     word_at,
 )
 
+f32 = np.float32
 _SIX, _FOUR, _TWO = 0x3F3F3F3F, 0x0F0F0F0F, 0x03030303  # the lowest bits of each byte of a word
+
+
+# ---- blocks of 32
 
 
 @register_jitable
@@ -48,110 +57,148 @@ def nibbles(w: int) -> Any:
 
 
 @register_jitable
-def place_of(row: int, b: int) -> int:
-    """Where block ``b`` of 32 weights begins in a row of a tile; its scales come 64 bytes later."""
-    return row + b // 2 * 128 + b % 2 * 32
-
-
-@register_jitable
-def q8_0(w: int, row: int, n: int) -> None:
+def q8_0(at: int) -> Any:
     """Signed bytes, raised by 128."""
-    for b in range(n // 32):
-        at, place = w + 34 * b, place_of(row, b)
-        store(place, bytes32(at + 2) ^ 128)
-        store(place + 64, every_float8(half_at(at)))
+    return bytes32(at + 2) ^ 128
 
 
 @register_jitable
-def q4_0(w: int, row: int, n: int) -> None:
+def q4_0(at: int) -> Any:
     """Nibbles, raised by 8 as they are."""
-    for b in range(n // 32):
-        at, place = w + 18 * b, place_of(row, b)
-        store(place, nibbles(at + 2))
-        store(place + 64, every_float8(half_at(at)))
+    return nibbles(at + 2)
 
 
 @register_jitable
-def q4_1(w: int, row: int, mins: int, n: int) -> None:
-    """Nibbles and a min."""
-    for b in range(n // 32):
-        at, place = w + 20 * b, place_of(row, b)
-        store(place, nibbles(at + 4))
-        store(place + 64, every_float8(half_at(at)))
-        store(mins + 4 * b, half_at(at + 2))
+def q4_1(at: int) -> Any:
+    """Nibbles; the block has a min."""
+    return nibbles(at + 4)
 
 
 @register_jitable
-def q5_0(w: int, row: int, n: int) -> None:
+def q5_0(at: int) -> Any:
     """A fifth bit each, raised by 16 as they are."""
-    for b in range(n // 32):
-        at, place = w + 22 * b, place_of(row, b)
-        store(place, nibbles(at + 6) | bits32(at + 2) << 4)
-        store(place + 64, every_float8(half_at(at)))
+    return nibbles(at + 6) | bits32(at + 2) << 4
 
 
 @register_jitable
-def q5_1(w: int, row: int, mins: int, n: int) -> None:
-    """A fifth bit each, and a min."""
-    for b in range(n // 32):
-        at, place = w + 24 * b, place_of(row, b)
-        store(place, nibbles(at + 8) | bits32(at + 4) << 4)
-        store(place + 64, every_float8(half_at(at)))
-        store(mins + 4 * b, half_at(at + 2))
+def q5_1(at: int) -> Any:
+    """A fifth bit each; the block has a min."""
+    return nibbles(at + 8) | bits32(at + 4) << 4
+
+
+# ---- blocks of 256
 
 
 @register_jitable
-def scales_and_mins(at: int, place: int, mins: int) -> None:
-    """The eight scales of a super-block of Q4_K or Q5_K, and its mins.   at: the address of d."""
+def scales_and_mins(at: int, mins: int) -> Any:
+    """The four registers of scales of a block of Q4_K or Q5_K. Its eight mins are written to the address ``mins``."""
     s0, s1, s2 = word_at(at + 4), word_at(at + 8), word_at(at + 12)
     scales = eight(s0 & _SIX, s2 & _FOUR | (s0 >> 6 & _TWO) << 4)
     least = eight(s1 & _SIX, s2 >> 4 & _FOUR | (s1 >> 6 & _TWO) << 4)
-    store(mins, unsigned(least) * -half_at(at + 2))
-    factors = unsigned(scales) * half_at(at)
-    store(place + 64, pair0(factors))
-    store(place + 192, pair1(factors))
-    store(place + 320, pair2(factors))
-    store(place + 448, pair3(factors))
+    store(mins, unsigned(least) * every_half8(at + 2) * f32(-1))
+    factors = unsigned(scales) * every_half8(at)
+    return pair0(factors), pair1(factors), pair2(factors), pair3(factors)
 
 
 @register_jitable
-def q4_k(w: int, row: int, mins: int, n: int) -> None:
+def scales_of_16(at: int, mins: int) -> Any:
+    """The four registers of scales of a block of Q6_K, whose sub-blocks are 16 weights; it has no mins."""
+    factors = signed(bytes16(at + 192)) * every_half16(at + 208)
+    return four0(factors), four1(factors), four2(factors), four3(factors)
+
+
+@register_jitable
+def two_runs(packed: Any) -> Any:
     """Nibbles in runs of 32: low halves, high halves."""
-    for b in range(n // 256):
-        at, place = w + 144 * b, row + 512 * b
-        scales_and_mins(at, place, mins + 32 * b)
-        for chunk in range(4):
-            packed = bytes32(at + 16 + 32 * chunk)
-            store(place + 128 * chunk, join(packed & 15, packed >> 4))
+    return join(packed & 15, packed >> 4)
 
 
 @register_jitable
-def q5_k(w: int, row: int, mins: int, n: int) -> None:
+def q4_k(at: int) -> Any:
+    """Nibbles; the block has mins."""
+    return (
+        two_runs(bytes32(at + 16)),
+        two_runs(bytes32(at + 48)),
+        two_runs(bytes32(at + 80)),
+        two_runs(bytes32(at + 112)),
+    )
+
+
+@register_jitable
+def fifth_bits(high: Any) -> Any:
+    """Of 32 bytes the lowest bit, then the one above it, in the place that a fifth bit of a weight has."""
+    return join((high & 1) << 4, (high >> 1 & 1) << 4)
+
+
+@register_jitable
+def q5_k(at: int) -> Any:
     """As Q4_K, and bit s of byte j is the fifth bit of weight j in sub-block s."""
-    for b in range(n // 256):
-        at, place = w + 176 * b, row + 512 * b
-        scales_and_mins(at, place, mins + 32 * b)
-        high = bytes32(at + 16)
-        for chunk in range(4):
-            packed = bytes32(at + 48 + 32 * chunk)
-            low = packed & 15 | (high & 1) << 4
-            store(place + 128 * chunk, join(low, packed >> 4 | (high >> 1 & 1) << 4))
-            high = high >> 2
+    high = bytes32(at + 16)
+    return (
+        two_runs(bytes32(at + 48)) | fifth_bits(high),
+        two_runs(bytes32(at + 80)) | fifth_bits(high >> 2),
+        two_runs(bytes32(at + 112)) | fifth_bits(high >> 4),
+        two_runs(bytes32(at + 144)) | fifth_bits(high >> 6),
+    )
 
 
 @register_jitable
-def q6_k(w: int, row: int, n: int) -> None:
-    """Four low bits and two high ones, raised by 32 as they are; sub-blocks of 16."""
-    for b in range(n // 256):
-        at, place = w + 210 * b, row + 512 * b
-        d = half_at(at + 208)
-        scales = signed(bytes16(at + 192)) * d
-        store(place + 64, four0(scales))
-        store(place + 192, four1(scales))
-        store(place + 320, four2(scales))
-        store(place + 448, four3(scales))
-        for half in range(2):
-            low, low2, high = bytes32(at + 64 * half), bytes32(at + 64 * half + 32), bytes32(at + 128 + 32 * half)
-            first = place + 256 * half
-            store(first, join(low & 15 | (high & 3) << 4, low2 & 15 | (high >> 2 & 3) << 4))
-            store(first + 128, join(low >> 4 | (high >> 4 & 3) << 4, low2 >> 4 | (high >> 6) << 4))
+def q6_k(at: int) -> Any:
+    """Four low bits and two high ones, raised by 32 as they are."""
+    low, low2, high = bytes32(at), bytes32(at + 32), bytes32(at + 128)
+    low3, low4, high2 = bytes32(at + 64), bytes32(at + 96), bytes32(at + 160)
+    return (
+        join(low & 15 | (high & 3) << 4, low2 & 15 | (high >> 2 & 3) << 4),
+        join(low >> 4 | (high >> 4 & 3) << 4, low2 >> 4 | (high >> 6) << 4),
+        join(low3 & 15 | (high2 & 3) << 4, low4 & 15 | (high2 >> 2 & 3) << 4),
+        join(low3 >> 4 | (high2 >> 4 & 3) << 4, low4 >> 4 | (high2 >> 6) << 4),
+    )
+
+
+# ---- a row of blocks into a row of a tile: functions of both addresses, that of the mins, and the number of weights
+
+
+def to_tile_by_32(block: Callable[[int], Any], size: int, with_mins: bool) -> Any:
+    """The function for a type of 32 weights and ``size`` bytes a block."""
+
+    @register_jitable
+    def unpack(w: int, row: int, mins: int, n: int) -> None:
+        for b in range(n // 32):
+            at, place = w + size * b, row + b // 2 * 128 + b % 2 * 32
+            store(place, block(at))
+            store(place + 64, every_half8(at))
+            if with_mins:
+                store(mins + 4 * b, half_at(at + 2))
+
+    return unpack
+
+
+def to_tile_by_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size: int) -> Any:
+    """The function for a type of 256 weights and ``size`` bytes a block."""
+
+    @register_jitable
+    def unpack(w: int, row: int, mins: int, n: int) -> None:
+        for b in range(n // 256):
+            at, place = w + size * b, row + 512 * b
+            q0, q1, q2, q3 = block(at)
+            s0, s1, s2, s3 = scales(at, mins + 32 * b)
+            store(place, q0)
+            store(place + 64, s0)
+            store(place + 128, q1)
+            store(place + 192, s1)
+            store(place + 256, q2)
+            store(place + 320, s2)
+            store(place + 384, q3)
+            store(place + 448, s3)
+
+    return unpack
+
+
+tile_q8_0 = to_tile_by_32(q8_0, 34, False)
+tile_q4_0 = to_tile_by_32(q4_0, 18, False)
+tile_q4_1 = to_tile_by_32(q4_1, 20, True)
+tile_q5_0 = to_tile_by_32(q5_0, 22, False)
+tile_q5_1 = to_tile_by_32(q5_1, 24, True)
+tile_q4_k = to_tile_by_256(q4_k, scales_and_mins, 144)
+tile_q5_k = to_tile_by_256(q5_k, scales_and_mins, 176)
+tile_q6_k = to_tile_by_256(q6_k, scales_of_16, 210)

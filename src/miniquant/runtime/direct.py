@@ -1,0 +1,100 @@
+"""Two rows of blocks times one vector, straight from the blocks: what is unpacked stays in registers.
+
+A tile pays when several vectors meet it. A single one, as in generating, meets each weight once; then writing a tile
+and reading it again would take as long as the product. Only the mins, of which there are few, are written down. The
+sums are made in the same order as with a tile, so they are the same to the last bit.
+
+Each function is given the addresses of two rows and of room for their mins, that of the vector, and the number of
+weights, which 64 divides. What is returned are sums in sixteen lanes, one register for each row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from .lanes import (
+    bytes64,
+    dot,
+    every_float16,
+    every_half8,
+    floats16,
+    half_at,
+    ints16,
+    join,
+    plus_product,
+    signed,
+    store,
+)
+from .unpacking import q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, scales_and_mins, scales_of_16
+
+f32 = np.float32
+
+
+@register_jitable
+def more(total: Any, q: Any, scales: Any, x: int) -> Any:
+    """Of 64 weights and 64 activations: sixteen sums of four products, each times its scale, are added to ``total``."""
+    found = signed(dot(ints16(x + 64), q, bytes64(x)))
+    return plus_product(total, found, scales * floats16(x + 128))
+
+
+def of_32(block: Callable[[int], Any], size: int, with_mins: bool) -> Any:
+    """The function for a type of 32 weights and ``size`` bytes a block; see ``unpacking.to_tile_by_32``."""
+
+    @register_jitable
+    def chunk(total: Any, at: int, x: int) -> Any:
+        scales = join(every_half8(at), every_half8(at + size))
+        return more(total, join(block(at), block(at + size)), scales, x)
+
+    @register_jitable
+    def mins_of(w: int, mins: int, n: int) -> None:
+        for b in range(n // 32):
+            store(mins + 4 * b, half_at(w + size * b + 2))
+
+    @register_jitable
+    def product(w: int, v: int, w_mins: int, v_mins: int, x: int, n: int) -> Any:
+        a = b = every_float16(f32(0))
+        for i in range(n // 64):
+            a, b = chunk(a, w + 2 * size * i, x + 192 * i), chunk(b, v + 2 * size * i, x + 192 * i)
+        if with_mins:
+            mins_of(w, w_mins, n)
+            mins_of(v, v_mins, n)
+        return a, b
+
+    return product
+
+
+def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size: int) -> Any:
+    """The function for a type of 256 weights and ``size`` bytes a block; see ``unpacking.to_tile_by_256``."""
+
+    @register_jitable
+    def chunks(total: Any, at: int, mins: int, x: int) -> Any:
+        q0, q1, q2, q3 = block(at)
+        s0, s1, s2, s3 = scales(at, mins)
+        total = more(total, q0, s0, x)
+        total = more(total, q1, s1, x + 192)
+        total = more(total, q2, s2, x + 384)
+        return more(total, q3, s3, x + 576)
+
+    @register_jitable
+    def product(w: int, v: int, w_mins: int, v_mins: int, x: int, n: int) -> Any:
+        a = b = every_float16(f32(0))
+        for i in range(n // 256):
+            a = chunks(a, w + size * i, w_mins + 32 * i, x + 768 * i)
+            b = chunks(b, v + size * i, v_mins + 32 * i, x + 768 * i)
+        return a, b
+
+    return product
+
+
+two_q8_0 = of_32(q8_0, 34, False)
+two_q4_0 = of_32(q4_0, 18, False)
+two_q4_1 = of_32(q4_1, 20, True)
+two_q5_0 = of_32(q5_0, 22, False)
+two_q5_1 = of_32(q5_1, 24, True)
+two_q4_k = of_256(q4_k, scales_and_mins, 144)
+two_q5_k = of_256(q5_k, scales_and_mins, 176)
+two_q6_k = of_256(q6_k, scales_of_16, 210)
