@@ -15,8 +15,8 @@ def zero_point_to_q4_1(q, scale, zero_point):
         int16 from 0 to 15
     ->   n × 20 bytes, block after block: scale and -scale × zero_point as
          little-endian float16, then byte j with integer j in its low and
-         integer j + 16 in its high nibble. For a scale or a zero point of 0,
-         0.0 and -0.0 are both right.
+         integer j + 16 in its high nibble. For a scale or a zero point of
+         0, 0.0 and -0.0 are both right.
 
     -scale × zero_point is computed in float32, from the scale before it is
     rounded to float16, and rounded to float16 at the end. Scale and product
