@@ -591,3 +591,9 @@ def test_of_a_kind_of_field_that_is_wrong_in_some_records_it_is_not_said_of_each
 
     text = repr(evaluate(find("encode_q4_0"), encode_q4_0))
     assert "Only the values of a block are wrong; d of each block is right" in text
+
+
+def test_where_some_results_have_another_shape_and_others_another_type_the_shapes_are_counted_as_at_least_so_many():
+    spec = find("round_scale")
+    text = repr(evaluate(spec, lambda scale: np.ravel(spec.reference(scale)), search=False))
+    assert "on at least 3 of 6 the shape differs" in text
