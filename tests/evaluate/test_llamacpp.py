@@ -21,6 +21,7 @@ import torch
 from held_out import dequantized, kl, nll, ours, windows
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from measured_text import differs
 from systems import posix
 from thorough import tried
 
@@ -182,7 +183,7 @@ def test_a_quantized_file_differs_by_no_more_than_the_rounding_of_activations(ki
         divergences.append(kl(mine, theirs))
         agreements.append(np.mean(theirs.argmax(-1) == mine.argmax(-1)))
         moved.append(kl(unrounded, mine))
-    assert abs(np.mean(losses)) < 4e-3
+    assert abs(np.mean(losses)) < (4e-3 if differs("held-out") else 2e-3)
     assert np.mean(divergences) < max(1e-3, np.mean(moved) / 1000)  # ternary weights leave little of this model
     assert np.mean(agreements) > (0.97 if GGMLType[kind].bits_per_weight > 2.5 else 0.95)
     if GGMLType[kind].bits_per_weight < 5:  # 4 bits move the model much further than that

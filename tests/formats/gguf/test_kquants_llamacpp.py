@@ -9,6 +9,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from measured_text import differs
 from torch.nn.functional import log_softmax
 
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -72,7 +73,7 @@ def divergence(float_model: list[torch.Tensor], path: Path, windows: np.ndarray)
 @pytest.mark.parametrize("kind", KINDS)
 def test_llama_cpp_computes_what_pytorch_does_with_the_same_weights(kind, files, windows):
     loss, kl, agreement = compare(files[kind], windows)
-    assert abs(loss) < 4e-3
+    assert abs(loss) < (4e-3 if differs("held-out") else 2e-3)
     assert kl < 2e-3
     assert agreement > 0.97
 
