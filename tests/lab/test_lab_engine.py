@@ -22,6 +22,7 @@ from miniquant.lab import (
     exercise,
     hint,
     judging,
+    more_cases,
     progress,
     record,
     session,
@@ -80,8 +81,9 @@ class Toys(dict):
 def toys(monkeypatch, tmp_path):
     monkeypatch.setattr(catalogue, "exercises", Toys)
     session.reset()
-    monkeypatch.setattr(judging, "SECONDS", 0.3)
-    monkeypatch.setattr(verdict, "SECONDS", 0.3)
+    monkeypatch.setattr(judging, "SECONDS", 0.1)
+    monkeypatch.setattr(verdict, "SECONDS", 0.1)
+    monkeypatch.setattr(more_cases, "SECONDS", 0.05)
     monkeypatch.setenv("MINIQUANT_PROGRESS", str(tmp_path / "progress.json"))
 
 
@@ -198,7 +200,7 @@ def test_the_parts_of_a_report_come_in_the_order_in_which_they_are_read():
         (lambda v: v[::-1], "element [0, 0] differs"),
         (lambda v: 1 / 0, "raised an error"),
         (lambda v: exit(), "raised an error"),
-        (lambda v: [None for _ in iter(int, 1)], "no answer after 0.3 seconds"),
+        (lambda v: [None for _ in iter(int, 1)], "no answer after 0.1 seconds"),
     ],
     ids=["none", "prints", "list", "dtype", "shape", "nan", "in place", "wrong", "raises", "exits", "endless"],
 )
