@@ -80,7 +80,7 @@ def _statements_and_texts(source: str) -> list[tuple[ast.stmt, str]]:
     """The statements of a cell, and each as it was typed; one with a magic in it is written anew, without the magic."""
     from IPython.core.inputtransformer2 import TransformerManager
 
-    transformer = TransformerManager()  # type: ignore[no-untyped-call]  # IPython has no types for it
+    transformer = TransformerManager()
     python = transformer.transform_cell(source)
     found: list[tuple[ast.stmt, str]] = []
     for statement in ast.parse(python).body:
