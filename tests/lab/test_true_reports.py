@@ -597,3 +597,35 @@ def test_where_some_results_have_another_shape_and_others_another_type_the_shape
     spec = find("round_scale")
     text = repr(evaluate(spec, lambda scale: np.ravel(spec.reference(scale)), search=False))
     assert "on at least 3 of 6 the shape differs" in text
+
+
+def _ties_up(w):
+    """Q4 with scales rounded to float16 by hand: the nearest, but of two as near the larger one."""
+    groups = w.reshape(-1, 64)
+    bits = (np.abs(groups).max(axis=1) / np.float32(7)).view(np.uint32)
+    scale = ((bits + np.uint32(0x1000)) & np.uint32(0xFFFFE000)).view(np.float32).astype("<f2")
+    divisor = np.where(scale == 0, np.inf, scale).astype(np.float32)[:, None]
+    q = np.clip(np.rint(groups / divisor), -7, 7).astype(np.int8).view(np.uint8) & 15
+    return scale.tobytes() + (q[:, ::2] | q[:, 1::2] << 4).tobytes()
+
+
+def test_scales_are_said_to_be_rounded_up_only_if_more_than_ties_are():
+    text = seen(find("encode_q4"), lambda w: _ties_up(w) if w.shape[1] % 64 == 0 else find("encode_q4").reference(w))
+    assert "scales halfway between two float16 are rounded up, not to the even one" in text
+
+
+def test_a_condition_on_three_dims_says_so():
+    def tensor_bytes(scheme, dims):
+        return find("tensor_bytes").reference(scheme, dims[:2])
+
+    text = repr(evaluate(find("tensor_bytes"), tensor_bytes))
+    assert "of the first two dims" not in text and "of the first two of three dims is not 0 are wrong" in text
+
+
+def test_of_a_solution_that_differs_in_one_place_it_is_not_said_that_it_differs_everywhere():
+    def fold_into_norm(gain, bias, weight, scale):
+        kept = np.append(scale[:-1], np.float32(1))
+        return gain / scale, bias / scale, weight * kept
+
+    text = repr(evaluate(find("fold_into_norm"), fold_into_norm))
+    assert "takes 1 for the last row of `scale`, in one place at least" in text

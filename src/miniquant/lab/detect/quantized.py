@@ -129,12 +129,11 @@ def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
                     continue
                 yield f"each scale is {words}{whose}, divided by {divisor}", 13 + place / 100
     exact = np.abs(x).max(1) / limit
-    up = np.nextafter(stored.scales.astype(np.float16), np.float16(np.inf)).astype(float)
-    down = np.nextafter(stored.scales.astype(np.float16), np.float16(-np.inf)).astype(float)
-    if (np.where(scales < exact, up, scales) == mine).all():
-        yield "the scales are rounded up to float16, not to the nearest", 13
-    if (np.where(scales > exact, down, scales) == mine).all():
-        yield "the scales are rounded down to float16, not to the nearest", 13
+    for text, rounded, other in _roundings(scales, exact):
+        if (rounded == mine).all():
+            quotient = (np.abs(stored.x).max(1).astype(np.float32) / np.float32(limit)).astype(float)
+            ties = np.abs(rounded - quotient) == np.abs(scales - quotient)
+            yield (other if ties[mine != scales].all() else text), 13
     upper = (exact.astype(np.float32).view(np.uint32) >> 16).astype(np.uint16)
     if (upper == stored.mine.astype(np.float16).view(np.uint16)).all():
         yield "each scale holds the upper two bytes of a float32, and a float16 is asked for", 13
@@ -142,6 +141,22 @@ def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
         for words, value in _others(stored, scales):
             if (value == mine).all():
                 yield f"in the place of each scale stands {words}", 14
+
+
+def _roundings(scales: np.ndarray, exact: np.ndarray) -> Iterator[tuple[str, np.ndarray, str]]:
+    """Other roundings to float16: what is said of each, its scales, and what is said if only ties differ."""
+    up = np.nextafter(scales.astype(np.float16), np.float16(np.inf)).astype(float)
+    down = np.nextafter(scales.astype(np.float16), np.float16(-np.inf)).astype(float)
+    yield (
+        "the scales are rounded up to float16, not to the nearest",
+        np.where(scales < exact, up, scales),
+        "scales halfway between two float16 are rounded up, not to the even one",
+    )
+    yield (
+        "the scales are rounded down to float16, not to the nearest",
+        np.where(scales > exact, down, scales),
+        "scales halfway between two float16 are rounded down, not to the even one",
+    )
 
 
 def _others(stored: Stored, scales: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

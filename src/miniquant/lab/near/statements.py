@@ -141,7 +141,10 @@ def of_wraps(place: Place, say: Speaker) -> Iterator[Change]:
     what = "an array on the way" if what == UNKNOWN else what
     for name, (_, phrase, far) in ARRAY_STEPS.items():
         call = ast.Call(ast.Name(PREFIX + name, ast.Load()), [node], [])
-        yield Change(phrase.format(what), STEP + far + 0.5 * (not assigned), ((place, call),))
+        words = phrase.format(what)
+        if isinstance(node, ast.Name) and not words.endswith("least"):
+            words = f"{words}, in one place at least"
+        yield Change(words, STEP + far + 0.5 * (not assigned), ((place, call),))
 
 
 def _has_method(place: Place) -> bool:

@@ -57,7 +57,7 @@ EXERCISE = Exercise(
     why="an attack is as good as its cases: what your strategy never draws, no claim is tested with.",
     mistakes=(
         Mistake("whole blocks left to chance", edit("st.sampled_from([32, 64, 96]) | st.integers(1, 300)", "st.integers(1, 300)"),
-            cause="A hundred draws have too few matrices of two rows or more whose n is a multiple of 32: only one number in 32 is one.",
+            cause="A hundred draws have too few matrices of two rows or more whose n is a multiple of 32. If n is any number from 1 to 300, only one in 32 is.",
             cure="Join a strategy that draws only multiples of 32 with the one of all numbers.",
             see="too few draws with matrices of whole blocks"),
         Mistake("whole blocks only", edit("st.sampled_from([32, 64, 96]) | st.integers(1, 300)", "st.integers(1, 9).map(lambda k: 32 * k)"),

@@ -33,7 +33,7 @@ def of_tensor(scheme: str, dims: Dims) -> dict[str, Any]:
             "the number of groups of 32": values // 32,
         }
     if len(dims) > 2:
-        found |= {"the product of the first two dims": dims[0] * dims[1], "the third of the dims": dims[2]}
+        found |= {"the product of the first two of three dims": dims[0] * dims[1], "the third of the dims": dims[2]}
     return found | {
         "the number of dims": len(dims),
         "the sum of the dims": sum(dims),

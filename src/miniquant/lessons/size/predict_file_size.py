@@ -15,7 +15,8 @@ def predict_file_size(shapes, schemes, metadata):
         the names; metadata: dict, key -> value, both strings
     ->   int
 
-    A tensor that schemes does not name is stored as f32.
+    A tensor that schemes does not name is stored as f32. Every dim may be
+    0, as in `tensor_bytes`; such a tensor still has its descriptor.
     """
     data = sum(tensor_bytes(schemes.get(name, "f32"), dims) for name, dims in shapes.items())
     return overhead_bytes(shapes, metadata) + data
@@ -39,7 +40,7 @@ def cases(random):
         ({"w": (3,), "v": (1, 1)}, {"v": "f16"}, {"k": "v"}),
         ({"w": (1, 64)}, {"w": Q4}, {}),
         ({"w": (2, 64), "b": (2,)}, {"w": Q8}, {"group_size": "64"}),
-        ({"w": (3, 4), "v": (3, 4), "b": (4,)}, {"b": "f16"}, {}),
+        ({"w": (3, 4), "v": (3, 4), "none": (0, 4), "b": (4,)}, {"b": "f16"}, {}),
         (model, chosen, {"dims_order": "out,in", "group_size": "64"}),
         ({"größe": (2, 3), "s": ()}, {"größe": "f16", "s": "f32"}, {"author": "Zoë"}),
         ({}, {}, {}),

@@ -29,7 +29,7 @@ def oracle(expected, found, tokens):
 
 def cases(random):
     """A toy against itself and against each changed one, then two toys on random tokens."""
-    first, second, *changed, _, halved = TOYS
+    first, second, *changed, _, _, halved = TOYS
     made = [(first, name, tokens_of([1, 2])) for name in (first, *changed)]
     made += [(first, second, tokens_of([1, 0], [3, 2])), (first, changed[0], tokens_of([0, 2], [2, 1]))]
     made += [(second, first, tokens_of([3, 1, 2])), (first, changed[1], tokens_of([2], [0], [1]))]

@@ -2,7 +2,7 @@
 
 from ...lab import Exercise, Mistake, edit
 from .stage import with_model
-from .toys import HALVED, TOYS, VOCABULARY, tokens_of, toy
+from .toys import HALVED, TOYS, VOCABULARY, WIDE, tokens_of, toy
 from .toys_by_hand import toy_inputs
 from .toys_by_hand import toy_outputs as oracle
 
@@ -45,7 +45,7 @@ def cases(random):
     return [
         (first, tokens_of([0])),
         (first, tokens_of([1, 2])),
-        (second, tokens_of([3, 0])),
+        (WIDE, tokens_of([3, 0])),
         (HALVED, tokens_of([1, 3])),
         (f"{second}, in training mode, with a hook of somebody else", tokens_of([2, 1])),
         (first, tokens_of([1, VOCABULARY])),  # no such token: the pass raises an IndexError
@@ -63,7 +63,7 @@ def quantities(model, tokens):
         "the output for the first row of `tokens` alone": {name: x[:1] for name, x in outputs.items()},
         "the output for the last row of `tokens` alone": {name: x[-1:] for name, x in outputs.items()},
         "the output for the last token alone": {name: x[:, -1] for name, x in outputs.items()},
-        "the output, rounded to float16": {name: x.half().float() for name, x in outputs.items()},
+        "the output, rounded to float16": {name: x.half().to(x.dtype) for name, x in outputs.items()},
         "there is more than one row in `tokens`": len(tokens) > 1,
         "there is one token": tokens.numel() == 1,
         "the model is in training mode": "training mode" in model,

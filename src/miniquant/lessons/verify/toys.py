@@ -40,6 +40,7 @@ def tokens_of(*rows: list[int]) -> Tensor:
     return torch.tensor(rows)
 
 
+WIDE = "toy 2 in float64: embed, block (fc1, relu, fc2), head"
 HALVED = "toy 3: embed, block (fc1, relu, fc2), head; the logits are half of what head gives"
 # description -> (number of the weights, {layer: the amount added to its first weight})
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
@@ -49,6 +50,7 @@ TOYS: dict[str, tuple[int, dict[str, float]]] = {
     "toy 1 with a weight of block.fc2 changed": (1, {"block.fc2": -0.5}),
     "toy 1 with a NaN in head": (1, {"head": NAN}),
     HALVED: (3, {}),
+    WIDE: (2, {}),
     "toy 3 with a weight of block.fc2 changed": (3, {"block.fc2": -0.5}),
 }
 LAYERS = {"embed": VOCABULARY, "block.fc1": WIDTH, "block.fc2": WIDTH, "head": VOCABULARY}  # name -> rows
@@ -107,7 +109,7 @@ def toy(description: str) -> nn.Module:
     model = _class()(halved(description))
     model.load_state_dict({f"{name}.weight": torch.tensor(rows) for name, rows in weights(description).items()})
     model.by_hand = weights(description)
-    return model.eval()
+    return (model.double() if description == WIDE else model).eval()
 
 
 def halved(description: str) -> bool:

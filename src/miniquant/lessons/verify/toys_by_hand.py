@@ -31,7 +31,8 @@ def toy_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
             steps["logits"] = [x / 2 for x in steps["head"]] if model.halved else steps["head"]
             for name, x in steps.items():
                 found.setdefault(name, []).append(x)
-    return {name: torch.tensor(x).reshape(*tokens.shape, -1) for name, x in found.items()}
+    dtype = model.embed.weight.dtype
+    return {name: torch.tensor(x, dtype=dtype).reshape(*tokens.shape, -1) for name, x in found.items()}
 
 
 def toy_inputs(description: str, tokens: Tensor) -> dict[str, Any]:
