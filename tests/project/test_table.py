@@ -128,14 +128,16 @@ def ran(tmp_path_factory):
         return script.run(tmp_path_factory.mktemp("ran") / "results.json", 1, 2)
 
 
-def test_a_run_that_is_stopped_goes_on_where_it_was_and_says_how_far_it_is(two_rows, tmp_path, monkeypatch, capsys):
-    path, right, calls = tmp_path / "results.json", script.measure, []
+def test_a_run_that_is_stopped_goes_on_where_it_was_and_says_how_far_it_is(
+    two_rows, ran, tmp_path, monkeypatch, capsys
+):
+    path, calls = tmp_path / "results.json", []
 
     def measure(label, name, windows):
         calls.append((label, name))
         if len(calls) == 3:
             raise KeyboardInterrupt
-        return right(label, name, windows)
+        return ran["models"][label]["rows"][name]  # what it would measure
 
     monkeypatch.setattr(script, "measure", measure)
     with pytest.raises(KeyboardInterrupt):
