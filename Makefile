@@ -10,11 +10,12 @@ unexport PYTHONDONTWRITEBYTECODE
 # small matrices: threads that wait for each other cost more than they bring
 export OMP_WAIT_POLICY := passive
 
-.PHONY: help book book-strict live bundle pdf test quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
+.PHONY: help book book-strict live bundle pdf test test-spanish quick lowest lab notebooks bench fuzz mutants clean test-quant need-gguf gguf-inspect gguf-list gguf-to-bump
 
 help:
 	@echo "make book        run every lab and build the course site"
 	@echo "make test        set up .venv and run all tests"
+	@echo "make test-spanish  run the labs in Spanish and compare their outputs"
 	@echo "make live        the site, with Python, an editor and llama.cpp in its pages: try a lab with nothing installed"
 	@echo "make bundle      the course, its packages and the live site in one folder, for a computer without a network"
 	@echo "make pdf         the course as one book on paper, with links and page numbers; it needs a Chromium"
@@ -34,7 +35,7 @@ help:
 .venv/.installed: requirements.txt constraints.txt pyproject.toml
 	@$(COURSE) setup
 
-book test live quick notebooks bundle pdf book-strict:
+book test test-spanish live quick notebooks bundle pdf book-strict:
 	@$(COURSE) $@
 
 lab:

@@ -1,6 +1,6 @@
 """A pytest plugin: ``-p tools.longest_first`` hands out the files that take longest first, and some files together.
 
-Two workers that take whole files (``-n 2 --dist loadfile``) end together only if no long file is left for the end, when
+Workers that take whole files (``-n 3 --dist loadfile``) end together only if no long file is left for the end, when
 one of them has nothing more to do. pytest-xdist itself begins with the files that hold the most tests; one test may
 take as long as hundreds of others.
 

@@ -1,6 +1,6 @@
 """A pytest plugin: the kernels of nbval begin with the large libraries already imported.
 
-``-p tools.prepared_kernels`` starts one process beside each worker. It imports what takes long: torch, matplotlib,
+``-p tools.prepared_kernels`` starts one process for all workers. It imports what takes long: torch, matplotlib,
 IPython, and modules of miniquant that remember nothing (none of ``lab`` and of the lessons). It reads the docstrings of
 the standard library, too, which are the same for everyone. Each notebook's kernel is then a copy of that process:
 ``os.fork`` takes a few milliseconds, where an import of torch takes seconds. No kernel has seen the cells of another
@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -50,11 +51,17 @@ LIBRARIES = (
 
 
 class Prepared:
-    """The process that holds the libraries; it is started when the first kernel is wanted."""
+    """The process that holds the libraries; whoever wants the first kernel starts it. It listens in a folder."""
 
-    def __init__(self, libraries: Sequence[str] = LIBRARIES) -> None:
+    def __init__(self, libraries: Sequence[str] = LIBRARIES, folder: Path | None = None) -> None:
         self.libraries = libraries
-        self.process: subprocess.Popen[str] | None = None
+        self._folder = folder
+        self.process: subprocess.Popen[bytes] | None = None  # if it was started from here
+
+    @property
+    def address(self) -> Path:
+        """Its socket."""
+        return (self._folder or Path(os.environ[REMEMBERED])) / "prepared"
 
     def launch(self, cmd: list[str], env: dict[str, str], cwd: str | None = None, **others: Any) -> Any:
         """What ``jupyter_client.launcher.launch_kernel`` does: a kernel for the connection file in ``cmd``."""
@@ -64,20 +71,28 @@ class Prepared:
 
     def ask(self, **question: Any) -> Any:
         """One question as a line of JSON, and the answer to it."""
-        if self.process is None:
-            self.process = subprocess.Popen(
-                [sys.executable, __file__, *self.libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-            )
-        assert self.process.stdin and self.process.stdout
-        self.process.stdin.write(json.dumps(question) + "\n")
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
+        import fcntl
+
+        with self.address.with_suffix(".lock").open("w") as lock:  # of several workers one starts it
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not self.address.exists():
+                for_whom = os.environ.get(RUN, str(os.getpid()))
+                command = [sys.executable, __file__, str(self.address), for_whom, *self.libraries]
+                nothing = subprocess.DEVNULL
+                self.process = subprocess.Popen(command, stdin=nothing, stdout=nothing)
+                while not self.address.exists():
+                    time.sleep(0.01)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(self.address))
+            with connection.makefile("rw") as stream:
+                stream.write(json.dumps(question) + "\n")
+                stream.flush()
+                return json.loads(stream.readline())
 
     def end(self) -> None:
         """End the process; kernels that are left end with it."""
-        if self.process is not None:
-            self.process.communicate()
-            self.process = None
+        if self.address.exists():
+            self.ask(end=True)
 
 
 def _asks_what_is_imported() -> bool:
@@ -87,7 +102,7 @@ def _asks_what_is_imported() -> bool:
 
 
 PREPARED = Prepared()
-REMEMBERED = "MINIQUANT_REMEMBERED"
+REMEMBERED, RUN = "MINIQUANT_REMEMBERED", "MINIQUANT_RUN"  # a folder of this run, and the process that began it
 _folders: list[tempfile.TemporaryDirectory[str]] = []  # of this run; the workers of pytest-xdist have none of their own
 
 
@@ -97,14 +112,15 @@ def pytest_configure(config: Any) -> None:
         local_provisioner.launch_kernel = PREPARED.launch
         if not hasattr(config, "workerinput"):
             _folders.append(tempfile.TemporaryDirectory(prefix="miniquant-"))
-            os.environ[REMEMBERED] = _folders[-1].name
+            os.environ[REMEMBERED], os.environ[RUN] = _folders[-1].name, str(os.getpid())
 
 
 def pytest_unconfigure() -> None:
-    """All notebooks have run."""
-    PREPARED.end()
+    """All notebooks have run, if this is the process that began the run."""
     while _folders:
+        PREPARED.end()
         os.environ.pop(REMEMBERED, None)
+        os.environ.pop(RUN, None)
         _folders.pop().cleanup()
 
 
@@ -139,9 +155,15 @@ class _Kernel:
 
 
 def _serve() -> None:
-    """Import the libraries, then start kernels until nobody asks any more."""
+    """Import the libraries, then start kernels until somebody ends it, or the run has ended without a word."""
+    address, run, *libraries = sys.argv[1:]
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(f"{address}.new")
+    listening.listen()
+    listening.settimeout(2)
+    os.rename(f"{address}.new", address)  # who finds it there can connect, and waits
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
-    for name in sys.argv[1:]:
+    for name in libraries:
         module, _, function = name.partition(":")
         found = importlib.import_module(module)
         if function:
@@ -151,19 +173,35 @@ def _serve() -> None:
 
         if remembered.is_on():
             remembered.install()
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what a kernel writes to its standard output is no answer
-    for line in sys.stdin:
-        question = json.loads(line)
-        if "poll" in question:
-            pid, status = os.waitpid(question["poll"], os.WNOHANG)
-            answer = os.waitstatus_to_exitcode(status) if pid else None
-        elif answer := os.fork():
-            os.setpgid(answer, answer)  # a signal to the kernel's group reaches its own processes, and no other
-        else:
-            answers.close()
-            _become_kernel(**question)
-        print(json.dumps(answer), file=answers, flush=True)
+    while _is_alive(int(run)):
+        try:
+            connection, _ = listening.accept()
+        except TimeoutError:
+            continue
+        with connection, connection.makefile("rw") as stream:
+            question = json.loads(stream.readline())
+            if "end" in question:
+                os.unlink(address)
+                stream.write("null\n")
+                return
+            if "poll" in question:
+                pid, status = os.waitpid(question["poll"], os.WNOHANG)
+                answer = os.waitstatus_to_exitcode(status) if pid else None
+            elif answer := os.fork():
+                os.setpgid(answer, answer)  # a signal to the kernel's group reaches its own processes, and no other
+            else:
+                os.close(connection.detach())
+                os.close(listening.detach())
+                _become_kernel(**question)
+            stream.write(json.dumps(answer) + "\n")
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:

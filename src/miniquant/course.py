@@ -51,13 +51,13 @@ class Command(NamedTuple):
     says: str = ""
 
 
-PYTEST = ("python", "-m", "pytest", "-q", "-n", "2", "--dist", "loadfile")
+PYTEST = ("python", "-m", "pytest", "-q", "-n", "3", "--dist", "loadfile")  # on two cores: one of three often waits
 LONGEST = ("-p", "tools.longest_first")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
 KERNELS = ("-p", "tools.prepared_kernels")
-NOTEBOOKS = ("notebooks", "es/notebooks", "solutions")
-NBVAL = ("--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg", *NOTEBOOKS)
+NBVAL = ("--ignore-glob=*/workspace", "--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg")
+COMPARED = (*PYTEST, *LONGEST, *NO_IRI, *TEXTS, *KERNELS, *NBVAL)
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
 NO_WINDOW = ("MPLBACKEND", "agg")
 NO_RECORD = ("MINIQUANT_PROGRESS", os.devnull)
@@ -80,7 +80,7 @@ COMMANDS = {
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
             Step(
                 "",
-                (*PYTEST, *LONGEST, *NO_IRI, *TEXTS, *KERNELS, "--ignore-glob=*/workspace", *NBVAL),
+                (*COMPARED, "notebooks", "solutions"),
                 (ONE_THREAD, NO_RECORD),
             ),
             Step(
@@ -89,6 +89,10 @@ COMMANDS = {
                 (NO_WINDOW, ONE_THREAD),
             ),
         ),
+    ),
+    "test-spanish": Command(
+        "run the labs in Spanish, whose cells compute what the English ones do, and compare their outputs",
+        (Step("every lab in Spanish, outputs compared", (*COMPARED, "es/notebooks"), (ONE_THREAD, NO_RECORD)),),
     ),
     "lab": Command(
         "open JupyterLab on notebooks/; with a number, on that lab",

@@ -5,20 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 
 import pytest
 from jupyter_client.manager import KernelManager
 from jupyter_client.provisioning import local_provisioner
-from prepared_kernels import Prepared
+from prepared_kernels import RUN, Prepared
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="kernels cannot be copied here")
 
 
 @pytest.fixture
-def prepared(monkeypatch):
+def prepared(monkeypatch, tmp_path_factory):
     """The same plugin, with a small library in the place of the large ones."""
-    found = Prepared(("colorsys", "ipykernel.kernelapp"))
+    found = Prepared(("colorsys", "ipykernel.kernelapp"), tmp_path_factory.mktemp("p"))
     monkeypatch.setattr(local_provisioner, "launch_kernel", found.launch)
     yield found
     found.end()
@@ -81,4 +82,20 @@ def test_a_notebook_that_asks_what_is_imported_gets_a_kernel_of_the_usual_kind(p
     monkeypatch.setenv("PYTEST_CURRENT_TEST", f"{notebook}::Cell 0 (setup)")
     started_as = prepared.launch([sys.executable, "-c", "pass"], env=dict(os.environ))
     assert started_as.wait() == 0
-    assert prepared.process is None
+    assert not prepared.address.exists()
+
+
+def test_workers_share_one_process_which_ends_when_the_run_has_ended_without_a_word(prepared, tmp_path, monkeypatch):
+    run = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    monkeypatch.setenv(RUN, str(run.pid))
+    other, parents = Prepared(prepared.libraries, prepared.address.parent), []
+    for worker in (prepared, other):
+        monkeypatch.setattr(local_provisioner, "launch_kernel", worker.launch)
+        manager, client = started(tmp_path)
+        parents.append(said(client, "import os; print(os.getppid())"))
+        client.stop_channels()
+        manager.shutdown_kernel()
+    assert parents == 2 * [str(prepared.process.pid)] and other.process is None
+    run.communicate(b"\n", timeout=20)
+    assert prepared.process.wait(timeout=20) == 0
+    prepared.address.unlink()
