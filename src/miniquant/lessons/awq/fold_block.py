@@ -54,7 +54,7 @@ def oracle(state, scales):
 
 
 def cases(random):
-    """Blocks of three sizes, with whole numbers as weights and powers of two as scales; one with other scales and signs."""
+    """Blocks of three sizes, with whole numbers as weights and powers of two as scales; one with other scales, signs and zeros, and its names in another order."""
     made = []
     for width, inner in ((2, 2), (4, 6), (4, 16)):
         rows = {
@@ -74,8 +74,8 @@ def cases(random):
         scales = {name: random.choice([0.25, 0.5, 2, 4], n).astype(np.float32) for name, n in inputs.items()}
         made.append((state, scales))
     state, scales = made[0]
-    signs = {name: w * random.choice(np.float32([-1, 1]), w.shape) for name, w in state.items()}
-    made.append((signs, {name: s * np.float32(0.7) for name, s in scales.items()}))
+    signs = {name: w * random.choice(np.float32([-1, 0, 1]), w.shape) for name, w in state.items()}
+    made.append((dict(reversed(signs.items())), {name: s * np.float32(0.7) for name, s in scales.items()}))
     return made
 
 

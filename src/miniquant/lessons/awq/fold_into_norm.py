@@ -29,7 +29,7 @@ def oracle(gain, bias, weight, scale):
 
 
 def cases(random):
-    """Numbers that can be worked by hand, zeros, then random layers."""
+    """Numbers that can be worked by hand, zeros, then random layers, the first with one output."""
 
     def drawn(out, width):
         parts = random.normal(1, 0.2, width), random.normal(0, 1, width), random.normal(0, 1, (out, width))
@@ -43,7 +43,7 @@ def cases(random):
             np.array([2, 0.25], np.float32),
         ),
         (
-            np.ones(3, np.float32),
+            np.array([1, 0, 1], np.float32),
             np.array([0, 6, -6], np.float32),
             np.eye(3, dtype=np.float32),
             np.array([1, 2, 4], np.float32),
@@ -60,7 +60,7 @@ def cases(random):
             np.array([[6, -7], [5, 9]], np.float32),
             np.array([1.0078125, 0.9921875], np.float32),  # nearly 1, and not 1
         ),
-        drawn(4, 4),
+        drawn(1, 4),
         drawn(6, 3),
     ]
 

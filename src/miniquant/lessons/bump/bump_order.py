@@ -85,7 +85,7 @@ def cases(random):
     cases.append((TOY, 0, ["output.weight", "output_norm.bias", *ENDS[::-1], "position_embd.weight"]))
     named = ["token_embd.weight", "blk.0.attn_output.weight", "output_norm.weight"]  # `output.weight` is in a longer name
     cases += [(["attn_output.weight"], 1, named), (["attn_output.weight"], 1, [*named, "output.weight"])]
-    cases += [(TOY, 1, [*one, extra]) for extra in ("token_embd.bias", "blk.0.ffn_down.bias", "blk.0.attn_q.weight2")]
+    cases += [(TOY, 1, [extra, *one]) for extra in ("token_embd.bias", "blk.0.ffn_down.bias", "blk.0.attn_q.weight2")]
     cases.append((TOY, 2, [name for name in toy_tensors(2, ()) if name != "blk.0.attn_q.bias"]))
     other = ["attn.k_bias.weight", "attn.k.norm.bias", "a.bias", "bias.scale"]
     names = [f"blk.{i}.{part}" for i in range(2) for part in other]

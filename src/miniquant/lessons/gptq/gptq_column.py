@@ -44,7 +44,7 @@ def cases(random):
         u = np.triu(random.normal(0, 1, (size, size)), 1) + np.diag(random.uniform(0.5, 3, size))
         v = random.normal(0, 2, (3, size))
         cases.append((v, j, np.rint(v[:, j]), u))
-    cases.append((w, 0, np.array([0.25, 1.75]), hand))  # levels that are no integers
+    cases.append((w, 0, np.array([0.3, 1.7]), hand))  # levels that are no integers
     cases.append((w[1:], 1, np.array([-0.75]), hand))
     return cases
 

@@ -85,7 +85,7 @@ def cases(random):
     bad += [(said(256 + 4, 2, bytes(8)), 0), (said(2**24, 2, bytes(8)), 0)]  # a type has four bytes
     bad += [(b"x" * 20 + said(4, 0)[:11], 20), (b"x" * 20, 20), (b"x" * 20, 15)]
     good += [(said(kind, 1, bytes(range(1, 9))), 0) for kind in (1, 3, 5, 6, 7, 11)]
-    drawn = [(said(2, n, random.bytes(2 * n)), 0) for n in (5, 60)]
+    drawn = [(said(2, n, random.bytes(2 * n)), 0) for n in (5, 300)]
     return [(data, at, Machine()) for data, at in [*good, *bad, *drawn]]
 
 

@@ -29,7 +29,7 @@ def oracle(name, taken):
     if len(name) not in range(1, 65) or name[0] == "." or any(letter not in SAFE for letter in name):
         raise FormatError("not a name for a file")
     for other in taken:
-        if len(other) == len(name) + 4 and all(a.upper() == b.upper() for a, b in zip(other, name)):
+        if len(other) == len(name) + 4 and all(a.upper() == b.upper() for a, b in zip(other, f"{name}.bin")):
             raise FormatError("taken")
     return f"{name}.bin"
 
@@ -42,20 +42,21 @@ def cases(random):
     good = [
         ("w", set()),
         ("blk.0.attn_q.weight", {"w.bin"}),
-        ("a-b_c.9", {"a.bin"}),
+        ("Aa-Z_z.9", {"a.bin"}),
         ("n" * 64, set()),
         ("a..b", set()),
         ("-", set()),
         ("_x.", {"_x.bin", "x..bin"}),
         ("w.bin", {"w.bin"}),
-        ("w", {"w", "w.bin.bin", "v.bin", "w.x.bin"}),
+        ("w", {"w", "w.bin.bin", "v.bin", "w.x.bin", "w.bi", "w.bit", "w-bin"}),
         ("0", set()),
         ("nul", {"0.bin"}),
     ]
     bad = ["", "../../.profile", "/etc/passwd", "..\\..\\x", "a/../../x", "....//x", ".", "..", ".hidden", "a/b", "C:x"]
     bad += ["w\n", "a\0b", "\x1b[2J", "größe", "n" * 65, "a b", "layer/../../../x", "a\\b", "a^b", "[a]"]
     bad += ["w\u0663", "w\u00b2", "\u017f", "\u212a", "w ", " w", "a\r"]  # digits, s and k of other alphabets
-    again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", "b.bin"}), ("Ab.c", {"aB.C.bin"}), ("w", {"W.BIN"})]
+    others = {f"{letter}.bin" for letter in "abcdefghijklmn"}  # a set has no first one: each may be the last that is looked at
+    again = [("w", {"w.bin"}), ("W", {"w.bin"}), ("w", {"W.bin", *others}), ("Za.c", {"zA.C.bin", *others}), ("w", {"W.BIN"})]
     bad += ["+", "a+b", "a,b", "w`", "a@b", "a;b", "a~1", "a$b", "%41"]
     drawn = ["".join(SAFE[i] for i in random.integers(0, 52, 12)) for _ in range(3)]
     return [*good, *((name, set()) for name in bad), *again, *((name, {"w.bin"}) for name in drawn)]

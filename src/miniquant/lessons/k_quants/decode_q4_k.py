@@ -57,10 +57,11 @@ def cases(random):
         plain,
         plain + made_block(1 / 128, 1 / 32, bytes(range(200, 212)), ramp[::-1]),
     ]
+    ends = bytes([63, 64, 128, 192, 64, 63, 127, 191, *range(104, 108)])  # on both sides of where the upper bits change
     drawn = b"".join(
         made_block(a, b, random.bytes(12), random.bytes(128)) for a, b in random.uniform(0, 0.01, (4, 2)).tolist()
     )
-    made.append(made_block(-1 / 64, -1 / 128, bytes(range(100, 112)), ramp) + made_block(0, 1 / 64, bytes([7] * 12), ramp))
+    made.append(made_block(-1 / 64, -1 / 128, ends, ramp) + made_block(0, 1 / 64, bytes([255] * 12), ramp))
     return [(raw,) for raw in [*made, drawn]]
 
 

@@ -33,9 +33,9 @@ def oracle(q_bits, scale_bits, sub_block, mins, floats):
 
 
 def cases(random):
-    """The five K-quants, one sub-block in all, no floats, then random designs."""
+    """The five K-quants, one sub-block in all, no floats, a scale for each weight, then random designs."""
     real = [(4, 6, 32, True, 2), (6, 8, 16, False, 1), (5, 6, 32, True, 2), (2, 4, 16, True, 2), (3, 6, 16, False, 1)]
-    real += [(4, 8, 256, True, 0), (1, 3, 256, False, 3), (4, 8, 8, True, 3)]
+    real += [(4, 8, 256, True, 0), (1, 3, 256, False, 3), (4, 8, 1, True, 3)]
     drawn = [
         (
             int(random.integers(1, 9)),
