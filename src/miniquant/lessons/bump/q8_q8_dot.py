@@ -42,14 +42,14 @@ def _block(d, q):
 
 
 def cases(random):
-    """One pair, large sums, two pairs, small scales, a scale of 0, subnormal scales, then random blocks."""
+    """One pair, large sums, two pairs, small scales, scales of 0 before others, subnormal scales, then random blocks."""
     made = [
         ([_block(0.5, [4, 2])], [_block(2.0, [1, 3])]),
-        ([_block(1.0, [127] * 32)], [_block(1.0, [127] * 32)]),
+        ([_block(1.0009765625, [127] * 32)], [_block(0.99951171875, [127] * 32)]),
         ([_block(0.5, [-1, -128])], [_block(0.25, [100, 7])]),
         ([_block(1.0, [1, 2, 3]), _block(0.25, [100, -60])], [_block(0.5, [4, 4]), _block(4.0, [1, 2])]),
         ([_block(0.0005, [100] * 32)], [_block(0.0007, [90] * 32)]),
-        ([_block(0.0, [9])], [_block(1.0, [9])]),
+        ([_block(0.0, []), _block(1.0, [5]), _block(0.5, [4])], [_block(1.0, [9]), _block(0.0, [7]), _block(2.0, [3])]),
         ([_block(2**-24, [-128] * 32)], [_block(-30000.0, [-128] * 32)]),
         ([_block(3 * 2**-17, [100])], [_block(1.0, [120])]),
     ]
