@@ -47,7 +47,7 @@ def cases(random):
         ("47 4c 54 46", 0x474C4654),
         ("55 46 4c 47", 0x474C4654),  # one more than the number
         ("54 46 4c 48", 0x474C4654),
-        ("48 4c 46 54", 0x474C4654),
+        ("47 4c 46 54", 0x484C4654),  # bytes that are another number's
         ("2c 01 00 00", 300),
         ("00 00 01 2c", 300),
         ("fe ed fa ce", 0xFEEDFACE),  # a number above 2**31

@@ -40,7 +40,7 @@ def cases(random):
         [(5, "torch", "_utils._rebuild_tensor_v2")],
         [(0, "?", "?"), (3, "builtins", "?")],
         [(0, "os", "system"), (20, *ordered), (41, "posix", "system"), (60, "nt", "system")],
-        [(7, "copyreg extension", "7")],
+        [(2**33 + 1, "copyreg extension", "7")],
         [(0, "os", "system"), (9, "os", "system"), (18, "os", "system")],
         [(0, "collections", "ordereddict"), (9, "Collections", "OrderedDict"), (20, "collections", "OrderedDict ")],
         [(0, "OrderedDict", "collections"), (5, "collections", ""), (9, "", "OrderedDict"), (9, "", "")],
@@ -48,7 +48,7 @@ def cases(random):
         [(0, "collections", "_rebuild_tensor_v2"), (7, "torch._utils", "OrderedDict")],
         [(0, "torch._utils_evil", "_rebuild_tensor_v2"), (7, "torch", "_rebuild_tensor_v2")],
         [(9, "sys", "exit"), (4, "os", "system"), (6, *ordered)],
-        [(0, " collections", "OrderedDict"), (3, "collection", "sOrderedDict"), (6, "collections.abc", "OrderedDict")],
+        [(0, " collections", "OrderedDict"), (3, "collection", "sOrderedDict"), (6, "collections.abc", "OrderedDict"), (9, "collections", "OrderedDict\n"), (9, "collections\0", "OrderedDict")],
         [(0, "collections", "evil.OrderedDict"), (3, "collections", "NotOrderedDict"), (6, "builtins", "__import__")],
         [(4, "os", "system"), (4, "os", "system")],
         [(n, "os", f"name{n}") for n in range(300)],
@@ -57,8 +57,8 @@ def cases(random):
     ]
     several = {("builtins", name) for name in ("set", "len", "dict")} | {("operator", "len")}
     known = [(n, *pair) for n, pair in enumerate([*sorted(several), ("operator", "set")])]
-    odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*")}  # no patterns: names like others
-    like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*")]
+    odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*"), ("módulo", "größe")}  # no patterns: names like others
+    like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*"), (15, "módulo", "größe"), (18, "mo\u0301dulo", "größe"), (21, "mdulo", "grosse")]
     old = [(0, "__builtin__", "set"), (8, "builtins", "set")]
     return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, several)]
 
