@@ -6,6 +6,7 @@ from fractions import Fraction
 from ...lab import Exercise, Mistake, edit
 from ..shared import counts, observed
 from ..shared.gguf_lite_by_hand import tensor_bytes_oracle
+from ..shared.names import ODD_NAMES
 
 
 def effective_bits(size, shapes):
@@ -34,12 +35,12 @@ def cases(random):
         (100, {"w": (4, 8), "b": (4,)}),
         (6, {"a": (2, 3), "b": (2, 3)}),
         (9, {"scalar": (), "w": (3, 5)}),
-        (35, {"conv": (2, 3, 4), "b": (2,)}),
+        (35, {"conv": (2, 3, 4, 5), "b": (2,)}),
         (7, {"empty": (0, 4), "w": (3, 2)}),
         (sum(rows) * 70, {f"fc{i}.weight": (n, 64) for i, n in enumerate(rows)} | {"ln.bias": (64,)}),
         (50, {"b": (6,), "w": (6, 4), "ln": (4,)}),
         (2**33, {"tok_emb.weight": (2**17, 2**15), "s": ()}),  # more weights than 32 bits count
-        (1000, {"a": (20, 10), "b": (20,), "c": (3, 20), "d": (3,)}),
+        (1000, dict.fromkeys(ODD_NAMES, (20, 10)) | {"d": (3,)}),
         (3, {"w": (1, 7)}),
     ]
 

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 from ...lab import Exercise, Mistake, edit
 from ..shared.gguf_lite_by_hand import Q4, Q8
+from ..shared.names import ODD_NAMES
 
 
 def largest_part(parts):
@@ -29,11 +30,11 @@ def oracle(parts):
 
 def cases(random):
     """Two parts, three, two equal ones, one alone, then random bytes by dtype."""
-    sizes = [int(n) for n in random.integers(1, 10**6, 5)]
+    sizes = [int(n) for n in random.integers(1, 10**10, 5)]
     return [
         ({"weights": 75, "scales": 25},),
         ({"norms": 1, "embeddings": 5, "weights": 2},),
-        ({"b": 4, "a": 4, "c": 0},),
+        ({"b": 1, "a": 1, "c": 0},),
         ({"weights": 100},),
         ({"a": 0, "c": 3, "b": 3, "d": 3},),
         ({"x": 8, "b": 1, "a": 15, "c": 15},),
@@ -42,7 +43,7 @@ def cases(random):
         ({"b": 2, "norm": 9, "a": 3},),
         ({"x": 10, "weights": 3, "b": 10},),
         ({"header": 0, "scales": 0, "values": 3},),
-        ({"layers": 5, "f": 2},),
+        (dict.fromkeys(ODD_NAMES, 2) | {" W.bias": 5},),
         (dict(zip(["scales", Q4, "f32", "header"], sizes[::-1])),),
     ]
 

@@ -2,6 +2,7 @@
 
 from ...lab import Exercise, Mistake, edit
 from ..shared.gguf_lite_by_hand import Q4, Q8
+from ..shared.names import ODD_NAMES
 from . import largest_part as largest_part_lesson
 from .largest_part import largest_part
 from .what_costs import OVERHEAD
@@ -59,6 +60,7 @@ def cases(random):
     """Round numbers, a cost of 0, the course's own file, then a random one."""
     parts = {"f32": 55_296, "f16": 131_072, Q8: 262_144, Q4: 1_572_864, "scales": 100_352, OVERHEAD: 2_182}
     costs = {"more than 4 bits": 278_528.0, "scales": 100_352.0, OVERHEAD: 2_182.0}
+    odd = dict.fromkeys(ODD_NAMES, 2) | {" W.bias": 5}
     drawn = {reason: float(cost) for reason, cost in zip(costs, random.integers(1000, 10**6, 3))}
     size = int(sum(drawn.values())) + 2_000_000
     return [
@@ -68,14 +70,14 @@ def cases(random):
         (13_965_831, sum(parts.values()), parts, costs),
         (4 * size, size, {"values": 2_000_000, **{k: int(v) for k, v in drawn.items()}}, drawn),
         (5_000_000, 700_000, {"b": 300_000, "a": 400_000}, {"scales": 12_000.0, "header": 900.0, "padding": 11_000.0}),
-        (9_512_345_678, 2_396_000, {"u": 900_000, "v": 1_100_000, "w": 300_000}, {"scales": 70_000.0, "header": 3_000_000.0}),
+        (9_512_351_000, 767_695_344, {"u": 900_000, "v": 1_100_000, "w": 300_000}, {"scales": 70_000.0, "header": 3_000_000.0}),
         (5_000_000, 700_000, {"b": 350_000, "a": 350_000}, {"header": 40.0, "scales": 12_000.0}),
         (5_000_000, 700_000, {"b": 700_000}, {"header": 40.25, "scales": 1_999.75}),
-        (5_000_000, 700_000, {"b": 700_000}, {"header": 0.25, "scales": 1.0}),
+        (41_895, 7_743, {"a": 0, "b": 1}, {"header": 0.25, "scales": 1.0}),
         (5_000_000, 700_000, {"b": 700_000}, {"header": 1.75, "scales": 2.25}),  # both are rounded to 2
         (7_447_000, 1_000_000, {"b": 65_447, "a": 34_553}, {"header": 44.0}),  # 7.447 is 7.4; 7.45 would be 7.5
-        (5_000_000, 700_000, {"b": 700_000}, {"a": 999.25, "c": 0.75, "header": 10.25, "rest": 0.2, "b": 998.75, "scales": 10.0}),
-        (999_949, 994_999, {"only": 7}, {"b": 999.0, "a": 1_000_000.0, "c": 0, "d": 1_000.0, "e": 7.0}),
+        (5_000_000, 700_000, odd, {**{name: 20.0 + i for i, name in enumerate(ODD_NAMES)}, "a": 999.25, "c": 0.75, "header": 10.25, "rest": 0.2, "b": 998.75, "scales": 10.0}),
+        (999_949, 1_994_999, {"only": 7}, {"b": 999.0, "a": 1_000_000.0, "c": 0, "d": 1_000.0, "e": 7.0}),
     ]
 
 

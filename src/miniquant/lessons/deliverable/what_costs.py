@@ -8,6 +8,7 @@ from ...lab import Exercise, Mistake, edit, omit
 from ...quantization.schemes import SCHEMES
 from ..shared import counts, observed
 from ..shared.gguf_lite_by_hand import Q4, Q8, tensor_bytes_oracle
+from ..shared.names import ODD_NAMES
 
 OVERHEAD = "header, metadata, descriptors"
 
@@ -53,21 +54,23 @@ def cases(random):
     """A tensor of each scheme, one with an odd number of weights, then a small model."""
     rows = [2 * int(n) for n in random.integers(2, 15, 4)]
     model = {"tok_emb": (rows[0], 64), "pos_emb": (rows[1], 64), "fc1": (rows[2], 128), "fc2": (rows[3], 64)}
+    odd = {name: (i, 64) for i, name in enumerate(ODD_NAMES, 1)}
+    schemes = dict(zip(ODD_NAMES[:-1], (Q4, Q8, "f16", "f16", Q4, Q8, "f32") * 2))  # the last one has none
     rest = {"fc1.bias": (rows[2],), "ln_f": (64,)}
     return [
         ({"w": (2, 64)}, {"w": Q4}, 16),
         ({"w": (1, 64)}, {"w": Q8}, 16),
         ({"w": (2, 3)}, {"w": "f16"}, 40),
-        ({"w": (3, 5)}, {"w": "f16"}, 40),
+        ({"w": (3, 5, 1, 3, 3)}, {"w": "f16"}, 40),
         ({"w": (2, 64), "b": (2,)}, {"w": Q4}, 50),
         ({}, {}, 16),
         ({"s": (), "w": (3, 64)}, {"s": "f32", "w": Q8}, 70),
-        ({"w": (4, 64), "v": (2, 64)}, {"w": Q4, "v": Q8}, 90),
+        ({"w": (4, 4096), "v": (2, 64)}, {"w": Q4, "v": Q8}, 90),
         ({"a": (3,), "b": (1, 3)}, {"a": "f16"}, 55),
         ({"a": (2, 128), "ln": (5,), "b": (3, 64)}, {"a": Q8, "b": Q4, "ln": "f16"}, 100),
         ({"w": (4, 3)}, {}, 30),
         ({"w": (3, 0), "v": (2, 5)}, {"w": Q8}, 44),  # three scales, no values
-        (model | rest, {"tok_emb": Q8, "pos_emb": "f16", "fc1": Q4, "fc2": Q4}, 333),
+        (model | rest | odd, schemes | {"tok_emb": Q8, "pos_emb": "f16", "fc1": Q4, "fc2": Q4}, 333),
     ]
 
 

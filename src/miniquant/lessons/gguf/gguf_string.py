@@ -4,6 +4,7 @@ import struct
 
 from ...lab import Exercise, Mistake, edit
 from ..shared.by_hand import by_digits
+from ..shared.names import ODD_TEXT
 
 
 def gguf_string(text):
@@ -31,7 +32,7 @@ def fields(text):
 def cases(random):
     """ASCII, no letter, letters of two bytes and of four, blanks and line ends, then random letters, many of them."""
     drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (5, 70, 300, 2**16 + 3)]
-    return [(text,) for text in ("gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", "e\u0301", "\0", "\ufeffa", *drawn)]
+    return [(text,) for text in ("gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", ODD_TEXT, "\0", "\ufeffa", *drawn)]
 
 
 EXERCISE = Exercise(

@@ -5,6 +5,7 @@ import struct
 from ...lab import Exercise, Mistake, body, edit, omit
 from ...lab.compare import one_after_another
 from ..shared.by_hand import by_digits
+from ..shared.names import ODD_TEXT
 from .gguf_string import gguf_string
 from .gguf_string import oracle as string_oracle
 
@@ -86,11 +87,11 @@ def cases(random):
         ("unused tokens", ["a", "", "b", ""]),
         ("an unused token first", ["", "a"]),
         ("only an empty token", [""]),
-        ("blanks", " a\r\n"),
+        ("Blanks\n", " a\r\n"),
         ("tokens with blanks", [" a", "b\n", "\t"]),
-        ("digits", "12"),
-        ("a word", "true"),
-        ("tokens that are digits", ["1", "0"]),
+        (ODD_TEXT, "12"),
+        ("a word", ODD_TEXT),
+        ("tokens that are digits", ["1", "0", "true", ODD_TEXT]),
         ("zeros", [0, 0]),
         ("ones", [1, 0, 1]),
         ("minus zero", -0.0),
@@ -99,7 +100,7 @@ def cases(random):
         ("", 1),
         ("many tokens", [f"t{i}" for i in range(300)]),
         ("größe", [0, 1, 0, 300]),
-        ("many", list(range(300))),
+        ("many" * 70, list(range(300))),
     ]
     drawn = random.integers(0, 2**31, 3).tolist()
     return [*made, ("count", 2**32 - 1), *((f"n{i}", n) for i, n in enumerate(drawn)), ("numbers", drawn)]

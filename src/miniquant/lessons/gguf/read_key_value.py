@@ -6,6 +6,7 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
 from ..shared.by_hand import number
+from ..shared.names import ODD_TEXT
 from ..shared.observed import where_a_float_is_asked
 from .gguf_string import oracle as string_oracle
 from .key_value import oracle as pair_oracle
@@ -101,7 +102,7 @@ def cases(random):
         ("rope.freq_base", 10000.0),
         ("large", 3e38),
         ("one token", ["x"]),
-        ("one number", [7]),
+        (ODD_TEXT + "\n", [7]),
         ("zero", 0),
         ("many", list(range(300))),
         ("many tokens", ["t"] * 257),
@@ -116,7 +117,7 @@ def cases(random):
     bad += [(head + struct.pack("<IIQ", 9, of, 2) + bytes(16), 0) for of in (4, 6, 7, 9, 10)]
     bad += [(head + struct.pack("<IIQ", 9, of, 0), 0) for of in (4, 0, 9, 1, 3, 7, 11, 12, 0x0105, 0x08000008)]  # empty, and of an unknown element type
     drawn = [int(n) for n in random.integers(0, 2**31, 4)]
-    return [*good, *bad, (pair_oracle("drawn", drawn), 0), (pair_oracle("one", drawn[0]), 0)]
+    return [*good, *bad, (pair_oracle("drawn", drawn), 0), (pair_oracle("", drawn[0]), 0)]
 
 
 def traits(data, position):

@@ -4,6 +4,7 @@ import struct
 
 from ...lab import Exercise, Mistake, body, edit
 from ..shared.by_hand import number
+from ..shared.names import ODD_TEXT
 from .gguf_string import oracle as string_oracle
 
 
@@ -32,10 +33,10 @@ def oracle(data, position):
 
 def cases(random):
     """One text, texts with bytes before and after, no letter, letters of two bytes and of four, then random letters."""
-    texts = ["gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", "n" * 300, "a\0b\0", "e\u0301", "\ufeffa", "n" * 65_540]
+    texts = ["gpt2", "", "café", "Ġthe", "two\nlines", " a\r\n", "🦙", "n" * 300, "a\0b\0", ODD_TEXT, "\ufeffa", "n" * 65_540]
     made = [(string_oracle("gpt2"), 0), (b"\xee" * 5 + string_oracle("gpt2") + b"\xff" * 9, 5)]
-    made += [(b"\xee" * 400 + string_oracle("gpt2"), 400)]
-    made += [(b"\0" * 3 + string_oracle(text) + string_oracle("next"), 3) for text in texts]
+    made += [(b"\xee" * 400 + string_oracle("gpt2\0"), 400)]
+    made += [(b" \0\0" + string_oracle(text) + string_oracle("next"), 3) for text in texts]
     drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (5, 70, 300)]
     return [*made, *((string_oracle("before") + string_oracle(text) + b"\xee", 14) for text in drawn)]
 

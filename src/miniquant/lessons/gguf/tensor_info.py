@@ -5,6 +5,7 @@ import struct
 from ...lab import Exercise, Mistake, edit
 from ...lab.compare import one_after_another
 from ..shared.by_hand import by_digits
+from ..shared.names import ODD_TEXT
 from .gguf_string import gguf_string
 
 
@@ -47,14 +48,14 @@ def cases(random):
         ("größe", (2, 64), 8, 96),
         ("blk.0.ffn_up.weight", (1024, 256), 2, 0x0102030420),
         ("s", (), 0, 64),
-        ("cube", (2, 3, 5), 1, 128),
+        ("", (2, 3, 5), 1, 128),
         ("row", (1, 64), 0, 0),
-        ("column", (64, 1), 1, 32),
-        ("one", (1,), 0, 32),
+        ("column\n", (64, 1), 1, 32),
+        (ODD_TEXT, (1,), 0, 32),
         ("kernel", (1, 1, 3, 5), 0, 64),
         ("long", (2**32 + 2, 2**33 + 32), 30, 2**40),
         ("Wte", (64, 2), 258, 2**64 - 32),
-        ("blk.0." + "x" * 70, (2**64 - 1,), 0, 5),
+        ("blk.0." + "x" * 270, (2**64 - 1,), 0, 5),
         ("far", (8, 4), 0, 2**63 + 32),
         ("new", (8, 4), 2**32 - 1, 32),
     ]

@@ -5,6 +5,7 @@ import math
 import struct
 
 from ...lab import Exercise, Mistake, edit
+from ..shared.names import ODD_NAMES
 
 
 def overhead_bytes(shapes, metadata):
@@ -55,7 +56,7 @@ def cases(random):
         ({}, {"author": "Zoë and Noël"}),
         ({}, {"größe": "1", "empty": ""}),
         ({"conv 🙂": (2, 3, 4, 5)}, {"a": "b=c"}),
-        ({name: (int(random.integers(1, 9)), 64) for name in names}, {"a": "1", "b": "2", "c": "3"}),
+        ({name: (int(random.integers(1, 9)), 300) for name in (*names, *ODD_NAMES)}, dict.fromkeys(ODD_NAMES, "1") | {"c": "3"}),
         ({"a": (2, 3), "b": (3,)}, {}),
         ({"w": (2, 3), "s": (), "cube": (2, 3, 4)}, {"author": "me "}),
         ({"é": ()}, {"k": "v", "é": "€"}),

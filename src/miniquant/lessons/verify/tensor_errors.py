@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit, omit
+from ..shared.names import ODD_NAMES
 from .max_abs_error import max_abs_error
 from .max_abs_error import oracle as worst_by_hand
 from .toys import NAN, array, as_tensors
@@ -47,6 +48,7 @@ def cases(random):
     """Two dicts that agree, in the same order and in another; missing names; other shapes; a NaN."""
     a, b, c = array(1, 2, 3, 4), array([1, 2], [3, 4]), array(0, 0.5)
     small, none = np.array([100, -100, 3, 0], np.int8), np.zeros((0, 2), np.float32)
+    close, far = np.array([1 - 2.0**-40]), np.array([1 + 2.0**-40])  # float32 does not tell them apart
     names = ["tok_emb.weight", "ln_f.weight", "ln_f.bias"]
     one, two = ({n: (random.integers(-80, 80, (4, 8)) / 8).astype(np.float32) for n in names} for _ in range(2))
     return [
@@ -56,10 +58,10 @@ def cases(random):
         ({"a": a, "b": b}, {"a": a}),
         ({"a": a}, {"a": a, "b": b}),
         ({"a": a}, {}),
-        ({"a": b}, {"a": b[:1]}),
+        ({}, {"a": a}),
         ({"a": b}, {"a": b[:, :1]}),
         ({"a": a[None, :]}, {"a": a[:, None]}),
-        ({"a": a, "b": c}, {"a": a, "b": array(0, NAN)}),
+        ({"a": a, "b": c}, {"a": array(1, 2, float("inf"), 4), "b": array(0, NAN)}),
         ({"a": a}, {"b": a}),
         ({"a": b, "b": a}, {"a": b, "b": a[:, None]}),
         ({"a": b, "b": a}, {"a": b[:1], "b": a}),
@@ -67,10 +69,10 @@ def cases(random):
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
         ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),
         ({}, {}),
-        ({"h": a.astype(np.float16), "q": small, "e": none}, {"h": a * 2, "q": -small, "e": none}),  # of three dtypes
+        ({"h": a.astype(np.float16), "q": small, "e": none, "d": close}, {"h": a * 2, "q": -small, "e": none, "d": far}),  # of four dtypes
         (one, two),
         (two, dict(reversed(one.items()))),
-        ({"a": a, "b": b}, {"b": b + 1, "a": a}),
+        ({name: b for name in ODD_NAMES}, {name: b + i for i, name in enumerate(reversed(ODD_NAMES))}),
         ({"b": b, "a": a, "c": c}, {"a": a - 0.25, "c": c, "b": b * 3}),
         ({"x": one["ln_f.bias"], "y": a}, {"y": a[::-1].copy(), "x": two["ln_f.bias"]}),
         *[({"a": x}, {"a": y}) for x, y in as_tensors((b, b + 3), (b, b[:1]))],
