@@ -54,7 +54,7 @@ HALVES = (  # weights in steps, the step, activations: the choice hangs on halve
 
 
 def cases(random):
-    """One weight far out with three Hessians, then random groups."""
+    """One weight far out with three Hessians, ratios that are equally good or nearly so, then random groups."""
     ends = np.array([8, 1.3, -0.6, 0.4, 0.9, -1.7, 0.2, 1.1], np.float32)  # one weight far out
     careless, careful = np.diag([1e-3, *[1.0] * 7]), np.diag([50.0, *[1.0] * 7])
     cases = [(ends, careless, RATIOS), (ends, np.eye(8), RATIOS), (ends, careful, RATIOS), (-ends, careful, RATIOS)]
@@ -64,7 +64,9 @@ def cases(random):
     for steps, step, rows in HALVES:
         x = np.array(rows, float)
         cases.append((np.array(steps, np.float32) * np.float32(step), x.T @ x, RATIOS))
-    for n in (8,) * 8 + (48,) * 4:
+    by = 2.0**30  # two large errors that are equal in float32: the first is larger by 1
+    cases.append((np.array([7, 0.5], np.float32), np.diag([4 * by, 4 * (49 * by + 1)]), [1.0, 0.5]))
+    for n in (8,) * 7 + (48,) * 4:
         x = random.normal(size=(60, n)) * random.choice([0.3, 1, 4], n) + random.normal(size=(60, 1))
         cases.append((random.standard_t(3, n).astype(np.float32), x.T @ x / 60, RATIOS))
     for size in (1e-5, 1e-6) * 3:  # steps that float16 rounds coarsely
