@@ -26,7 +26,7 @@ def cases(random):
     starts += ["FUGG\3\0\0\0", "GGUF\3\1\0\0", "GGUF\3\0\0\1", "GGUF\3\0\1\0", " GGUF\3\0\0\0", "GGML\3\0\0\0"]
     made = [(start.encode() + counts,) for start in starts]
     short = [(b"GGUF\3\0\0\0",), (b"GGUF\3\0\0",), (b"GGUF",), (b"GG",), (b"",)]
-    drawn = [(b"GGUF\3\0\0\0" + random.bytes(20),), (b"GGUF" + random.bytes(24),), (random.bytes(28),)]
+    drawn = [(b"GGUF\3\0\0\0" + random.bytes(20),), (b"GGUF" + random.bytes(24),), (b"\0GGUF\3\0\0\0" + random.bytes(19),)]
     return [*made, *short, *drawn]
 
 

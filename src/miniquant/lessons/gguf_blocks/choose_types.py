@@ -3,6 +3,7 @@
 from ...lab import Contest, Exercise, Mistake, body, edit, omit
 from ...lab.compare import kind, short
 from ...lab.spec import Finding
+from ..shared.names import ODD_NAMES
 from .trial import presets, score
 
 BLOCK = {"Q8_0": 34, "Q4_0": 18}  # bytes of 32 weights
@@ -73,14 +74,14 @@ def cases(random):
         ({"a": 64, "b": 64}, 88),
         ({"a": 320, "b": 32, "c": 64}, 234 + 50),  # the first one does not fit, and the others do
         ({"a": 32, "b": 320, "c": 32}, 18 * 12 + 32),
-        ({"a": 64, "b": 96, "c": 128}, 34 * 9),
+        ({"a": 64, "b": 96, "c": 3200}, 34 * 105),
         ({"a": 64, "b": 96, "c": 128}, 34 * 9 - 1),
-        ({}, 10),
+        ({}, 0),
         ({"token_embd": 32 * 10**8, "a": 64, "b": 96}, 18 * (10**8 + 5) + 50),
         ({"a": 64, "token_embd": 32 * 10**8, "b": 96}, 18 * (10**8 + 5) + 16 * 10**8),
     ]
-    for _ in range(6):
-        weights = {f"w{i}": 32 * int(n) for i, n in enumerate(random.integers(1, 40, 6))}
+    for names in (*[[f"w{i}" for i in range(6)]] * 5, ODD_NAMES):
+        weights = {name: 32 * int(n) for name, n in zip(names, random.integers(1, 40, len(names)))}
         least = sum(count // 32 * 18 for count in weights.values())
         made.append((weights, least + int(random.integers(0, 16 * 120))))
     return made

@@ -48,8 +48,8 @@ def cases(random):
     made = [
         [np.concatenate([[127], np.arange(31)])],  # d is 1
         [filled(127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5)],
-        [filled()],
-        [np.concatenate([[-127], np.arange(31)]), 2 * np.concatenate([[127], np.arange(31)])],
+        [filled(-0.0)],
+        [np.concatenate([[-127], np.arange(31)]), 2000 * np.concatenate([[127], np.arange(31)])],
         [filled(0.1, 0.1 * 175 / 254, -0.1 * 199 / 254)],  # x * (1 / d) and x / d fall on two sides of a half
         [filled(127.05, 2.5004, -3.5004)],  # d is 1.0004, which float16 rounds to 1
         [filled(1e-6, 5e-7, -3e-8)],  # d is 0 as float16, and 1 / d is not

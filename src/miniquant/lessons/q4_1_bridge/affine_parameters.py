@@ -57,8 +57,8 @@ def cases(random):
         [_filled(-0.3, 0.6)],
         [_filled(-0.5, 14.5), _filled(-1.5, 13.5), _filled(-2.5, 12.5), _filled(-12.5, 2.5)],  # zero lies between two integers
         [STEP * np.array(_filled(-7.5, 7.5)), STEP * np.array(_filled(-3.5, 11.5))],  # so it does here, and 1 / scale is rounded
-        [[-5, 10, 1]],  # blocks of another length
-        [[0.5, -0.25], [0, -3]],
+        [[-5, 10, *[1] * 36, 20]],  # blocks of another length
+        [[50000, -25000], [0, -3]],
         [_filled(-1e-8, 2e-8), _filled(-1e-8), _filled(1e-8)],  # the scale is 0 as float16
         [_filled(-1.029, 16.116997), _filled(-0.15, 14.857325), _filled(-0.958, 15.001472)],  # range / 15 between two float16
         [_filled(-1.25e-6)],  # below the smallest scales float16 rounds so coarsely that -low / scale is 21

@@ -39,12 +39,12 @@ def cases(random):
     return [
         (np.float32([[-5, -1.2, 0, 2.4, 10]]), *_columns((1, -5))),
         (np.float32([[-2.5, -1.3, 0, 1.4, 5]]), *_columns((0.5, -2.5))),
-        (np.float32([[-99, -6, 11, 99]]), *_columns((1, -5))),
+        (np.float32([[-99, -5.8, 10.8, 99]]), *_columns((1, -5))),
         (np.float32([[3, 4.4, 9, 18]]), *_columns((1, 3))),  # a minimum above zero
         (np.float32([[-20, 0, 8, 99], [-2, -1, 1.2, 1e6]]), *_columns((2, -20), (0.25, -2))),  # 15 is no weight
         (np.float32([[-4.5, -3.5, -2.5, 3.5, -1e6]]), *_columns((1, -5))),  # ties
-        (np.float32([[-0.25, 0.3, 1]]), *_columns((0.5, -0.3))),  # not a multiple of the scale
-        (np.float32([[0, 4, 9], [-9, -4, 0]]), *_columns((1, 0), (2, -9))),
+        (np.float32([[0, 0], [0, 0]]), *_columns((0.5, -0.3), (0.5, -7))),  # not a multiple of the scale
+        (np.float32([[0, 4, 9], [9, 40, 3]]), *_columns((1, 0), (2, 0))),
         (np.float32([[2.9, 0.5, -0.58], [0.545, -1.34, 2.7], [5.765, 0.3, -9]]), *_columns((0.24, -0.58), (0.29, -1.34), (0.85, -0.61))),
         (np.float32([[1.84, -0.5, 0.6]]), *_columns((0.42, -0.89))),  # a tie, and 1 / scale is rounded
         (np.float32([[40000, -40000, 2.500001, 7.499999]]), *_columns((1, -5))),
