@@ -111,7 +111,7 @@ def cases(random):
         b"\x80\x12K\x07.",
         b"\x81\x02K\x07.",
         b"]q\0.",
-        b"}q\0.",
+        b"}\x03q\0.",
         random.integers(128, 256, 16).astype("u1").tobytes(),
     ]
     return [(head,) for head in heads]

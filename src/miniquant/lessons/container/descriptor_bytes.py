@@ -34,14 +34,14 @@ def cases(random):
     made = [
         ("w", (2, 3), 1, 8),
         ("b", (3,), 2, 9),
-        ("s", (), 0, 16),
+        ("", (), 0, 16),
         ("gröss", (2, 64), 3, 258),
         ("Preis €", (0, 3), 3, 0),  # € takes three bytes
         ("layers.0.mlp.fc1.weight", (1024, 256), 2, 0x0102030405),
-        ("n" * 40_000, (1, 2, 3, 4), 0, 7),
+        ("n" * 65_535, (1, 2, 3, 4), 0, 7),
         ("last", (2**32 - 1,), 0, 2**63 + 1),
         ("far", (7,), 1, 2**53 + 1),  # no float holds it
-        (" cafe\N{COMBINING ACUTE ACCENT} ", (1,) * 200, 1, 2**32),
+        (" cafe\N{COMBINING ACUTE ACCENT}\n\t🥐\0 ", (1,) * 200, 1, 2**32),
     ]
     drawn = random.integers(1, 2**20, (3, 3)).tolist()
     return [*made, *((f"layers.{i}.weight", (a, b), i % 4, c * 17) for i, (a, b, c) in enumerate(drawn))]

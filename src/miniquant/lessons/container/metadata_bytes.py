@@ -73,8 +73,8 @@ def cases(random):
         {"return": "a\rb"},
         {"return\r": "a\r\r", "tab\t": "b", "7-c": "d"},
         {"empty": "", " ": " ", " spaces ": "  stay  ", "return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
-        {"zero": 0, "seed": 2**53 + 1, "sum": 0.1 + 0.2, "epsilon": 1e-05, "minus": -0.0},
-        {"x": "=", "separator": "one\u2028two", "tab": "\t", "last": "space "},
+        {"zero": 0, "seed": 2**53 + 1, "sum": 0.1 + 0.2, "epsilon": 1e-05, "minus": -0.0, "less": -3},
+        {"x": "=", "X": "=", "x ": "=", "separator": "one\u2028two", "tab": "\t", "layers.0": "007", "last": "space 🥐 "},
         {"nul": "a\0b\0", "largest": float("inf"), "none": float("nan")},
     ]
     bad = [

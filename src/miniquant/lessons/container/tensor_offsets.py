@@ -54,7 +54,7 @@ def cases(random):
         ({"a": (2, 3), "b": (3,)}, {"a": 0, "b": 0}),
         ({"a": (2, 128), "b": (3,)}, {"a": 3, "b": 0}),
         ({"a": (5,), "b": (2, 2), "c": ()}, {"c": 0, "b": 0, "a": 1}),
-        ({"a": (4, 64), "b": (4, 64), "c": (4, 64), "d": (1,)}, {"a": 2, "b": 3, "c": 2, "d": 0}),
+        ({"a": (4, 64), "b": (68, 64), "c": (4, 64), "d": (1,)}, {"a": 2, "b": 3, "c": 2, "d": 0}),
         ({"scalar": (), "next": (3,), "none": (0,), "last": (1,)}, {"scalar": 0, "next": 1, "none": 0, "last": 0}),
         ({"only": (7,)}, {"only": 0}),
         ({}, {}),
@@ -67,7 +67,8 @@ def cases(random):
         ({"large": (2**27 + 1, 2**27 + 1), "last": (1,)}, {"large": 2, "last": 0}),
         ({"large": (2**26 + 1, 64 * (2**28 + 1)), "last": (1,)}, {"large": 3, "last": 0}),
     ]
-    shapes = {f"t{i}": (int(a), 64 * int(b)) for i, (a, b) in enumerate(random.integers(1, 9, (8, 2)))}
+    names = ("w", "W", " w ", "w é", "w\n", "", "0", "w.weight")
+    shapes = {name: (int(a), 64 * int(b)) for name, (a, b) in zip(names, random.integers(1, 9, (8, 2)))}
     return [*made, (shapes, {name: int(random.integers(0, 4)) for name in shapes})]
 
 

@@ -49,7 +49,7 @@ def cases(random):
         np.array([190, -190, 100]) / 2**24,  # 1.496 of float16's smallest steps becomes 1: 190 steps, clipped
         np.array([127, 1.5, -3.5, 7.5, -13.5], np.float32) * step,  # ties, exact in float32; w * (1 / scale) is not
         [[[1.0, -2.0], [3.0, 4.0]]],
-        -254.0,
+        -2_540_000.0,  # beyond float16, and its scale is not
         [127.0, 1.4996, 1.4999999, 2.5000002, -3.4999998, 0.4996],  # beside the ties, and no ties
         [2.79, 1.0, -0.5],  # in float16, absmax / 127 is another number
         random.normal(0, 0.02, (8, 64)),

@@ -94,11 +94,11 @@ def cases(random):
         (descriptor_oracle("", (3,), 1, 2), 0),
         (descriptor_oracle("gröss", (2, 64), 3, 258), 0),
         (descriptor_oracle("unsigned", (2**32 - 1, 2**31), 1, 2**63), 0),
-        (descriptor_oracle("d", (1,) * 200, 0, 0), 0),
+        (descriptor_oracle("d", (1,) * 255, 0, 0), 0),
         (descriptor_oracle("\ufeffBlock.W_q", (6, 5, 4), 1, 77), 0),
         (descriptor_oracle("n" * 40_000, (), 0, 0), 0),
-        (b"front" + descriptor_oracle("n" * 300, (1, 2, 3, 4), 2, 0x0102030405), 5),
-        (descriptor_oracle(" cafe\N{COMBINING ACUTE ACCENT} ", (0, 5), 3, 2**64 - 1), 0),
+        (b"front" * 60 + descriptor_oracle("n" * 300, (1, 2, 3, 4), 2, 0x0102030405), 300),
+        (descriptor_oracle(" cafe\N{COMBINING ACUTE ACCENT}\r\n🥐 ", (0, 5), 3, 2**64 - 1), 0),
     ]
     cuts = [(small[:cut], 0) for cut in range(len(small))] + [(small, len(small))]
     bad_name = bytes([2, 0, 0xFF, 0xFE]) + small[3:]

@@ -35,7 +35,7 @@ def cases(random):
     small = [[0x21], [0x70], [0x3F], [0x8F], [0x00], [0x88], [0x10, 0x32, 0x54, 0x76], [0xEF, 0xCD]]
     made = [(np.array(row, np.uint8),) for row in small] + [(np.arange(16, dtype=np.uint8).reshape(2, 8) * 17,)]
     made += [(np.arange(256, dtype=np.uint8),), (np.arange(24, dtype=np.uint8).reshape(2, 3, 4) * 11,)]
-    return [*made, (random.integers(0, 256, (4, 32)).astype(np.uint8),)]
+    return [*made, (random.integers(0, 256, (32, 4)).astype(np.uint8).T,)]
 
 
 EXERCISE = Exercise(

@@ -81,7 +81,7 @@ def cases(random):
         (model, every),
         (wide, {"fc.weight": "q8_per_channel"}),
         ({}, {}),
-        (toy(a=(1, 64), b=(3, 5)), {"a": "q4_per_group_64", "b": "q8_per_channel"}),
+        (toy(a=(1, 64), **{"A ": (3, 5), "é\n": (2, 64)}), {"a": "q4_per_group_64", "A ": "q8_per_channel"}),
         (wide, {"fc.weight": "f16"}),
         (toy(scale=(), conv__weight=(2, 3, 64)), {"conv.weight": "f16", "scale": "f32"}),
         (toy(scale=(), a=(1,)), {"scale": "f16"}),
@@ -89,7 +89,7 @@ def cases(random):
     ]
     bad = [
         (layer, {"fc.wieght": "q8_per_channel"}),
-        (layer, {"fc.wieght": "f32"}),
+        (layer, {"Fc.weight": "f32"}),
         (layer, {"fc": "q8_per_channel"}),
         (layer, {"fc.weight.scale": "f16"}),
         ({}, {"fc.weight": "f16"}),
@@ -100,7 +100,7 @@ def cases(random):
         (wide, {"fc.weight": "q4_per_group_64"}),
         (toy(fc__weight=(2, 96)), {"fc.weight": "q4_per_group_64"}),
         (toy(fc__weight=(3, 32)), {"fc.weight": "q4_per_group_64"}),
-        (layer, {"fc.weight": "q4_per_group_64", "fc.wieght": "q4_per_group_64"}),
+        (layer, {"fc.weight": "q4_per_group_64", "fc.weight ": "q4_per_group_64"}),
         (layer, {"fc.weight": "Q4_PER_GROUP_64"}),
         (toy(conv__weight=(2, 3, 64)), {"conv.weight": "q4_per_group_64"}),
         (toy(conv__weight=(2, 3, 3, 64)), {"conv.weight": "q8_per_channel"}),

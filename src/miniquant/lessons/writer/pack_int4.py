@@ -26,10 +26,10 @@ def parts(result, values):
 
 def cases(random):
     """Single bytes, rows, a matrix, three dims, every pair, and a random matrix."""
-    small = [[1, 2], [0, 7], [-1, 3], [-8, 7], [5, -6], [0, 1, 2, 3, 4, 5, 6, 7], [-1, -2, -3, -4]]
+    small = [[1, 2], [0, 7], [-1, 3], [-8, 7], [0, 0], [0, 1, 2, 3, 4, 5, 6, 7], [-1, -2, -3, -4]]
     ramp = np.arange(-8, 8)
     pairs = [[even, odd] for even in range(-8, 8) for odd in range(-8, 8)]
-    made = [*small, ramp.reshape(2, 8), ramp.reshape(2, 2, 4), pairs, random.integers(-8, 8, (4, 64))]
+    made = [*small, ramp.reshape(2, 8), ramp.reshape(2, 2, 4), pairs, random.integers(-8, 8, (64, 4)).T]
     return [(np.array(values, np.int8),) for values in made]
 
 

@@ -186,12 +186,12 @@ def cases(random):
     ramp = np.tile(np.arange(-7, 9), 4).clip(-7, 7).astype(np.float32)  # 64 weights whose scale is 1
     layer = {"fc.weight": np.stack([ramp, 2 * ramp]), "fc.bias": f32(2)}
     toy = {
-        "emb.weight": f32(3, 4) - 6,
+        "emb.weight": np.array([[190 * 2**-24, -190 * 2**-24, 0], [0, 0, 0], [127, 2.5, -0.5]], np.float32),
         "ln.weight": 1 + f32(4) / 8,
-        "fc.weight": np.stack([ramp, -3 * ramp]),
+        "fc.weight": np.stack([ramp, -3 * ramp, ramp / 7 * 10.4 * 2**-24, 0 * ramp]),
         "scale": np.float32(0.5).reshape(()),
         "none": f32(0, 3),
-        "turned": f32(3, 2).T,
+        " größe é\n": f32(3, 2).T,
     }
     every = {"ln.weight": "f16", "fc.weight": "q4_per_group_64", "emb.weight": "q8_per_channel"}
     drawn = {f"t{i}.weight": random.normal(0, 0.02, (4, 128)).astype(np.float32) for i in range(4)}
@@ -201,8 +201,8 @@ def cases(random):
         ("toy.gguf-lite", {"w": f32(2, 3)}, {}, {"a": "b"}),
         ("toy.gguf-lite", layer, {"fc.weight": "q4_per_group_64"}, text),
         ("toy.gguf-lite", toy, every, {"group_size": 64}),
-        ("old.gguf-lite", {"größe": f32(3)}, {}, {}),
-        ("empty.gguf-lite", {}, {}, {}),
+        ("old.gguf-lite", {}, {}, {}),
+        ("refused.gguf-lite", layer, {"fc.weight": "q4"}, {}),
         ("refused.gguf-lite", layer, {"fc.wieght": "q8_per_channel"}, {}),
         ("old-refused.gguf-lite", layer, {"fc.bias": "q4_per_group_64"}, {}),
         ("refused.gguf-lite", {"w": f32(1, 2)}, {}, {"note": "two\nlines"}),
