@@ -67,8 +67,8 @@ def cases(random):
         ({"large": (2**27 + 1, 2**27 + 1), "last": (1,)}, {"large": 2, "last": 0}),
         ({"large": (2**26 + 1, 64 * (2**28 + 1)), "last": (1,)}, {"large": 3, "last": 0}),
     ]
-    names = ("w", "W", " w ", "w é", "w\n", "", "0", "w.weight")
-    shapes = {name: (int(a), 64 * int(b)) for name, (a, b) in zip(names, random.integers(1, 9, (8, 2)))}
+    drawn = [(int(a), 64 * int(b)) for a, b in random.integers(1, 9, (8, 2))]
+    shapes = dict(zip(("w", "W", "\tw", "wé", "w\n", "", "0", "w.weight"), drawn))
     return [*made, (shapes, {name: int(random.integers(0, 4)) for name in shapes})]
 
 
