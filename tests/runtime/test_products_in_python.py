@@ -63,7 +63,7 @@ def repeated(first: int, times: int):
     return lambda v: v[first : first + 16 // times].repeat(times)
 
 
-f32, rested, fetched = np.float32, [], []
+f32, rested, fetched, paused = np.float32, [], [], []
 REGISTERS = {
     **{f"bytes{n}": reader("u1", n) for n in (16, 32, 64)},
     **{f"pair{k}": repeated(2 * k, 8) for k in range(4)},
@@ -93,6 +93,7 @@ REGISTERS = {
     "add_shared": added,
     "read_shared": number("<i8", int),
     "write_shared": shared,
+    "pause": lambda: paused.append(None),
     "call": lambda address: rested.append(address),
 }
 
@@ -118,7 +119,7 @@ def loaded() -> SimpleNamespace:
 
 LOOPS = loaded()
 KINDS = [BumpType(kind) for kind in BumpType if kind.ggml is not None
-         and int(kind.ggml) in {*LOOPS.FLOATS, *LOOPS.RAISED, *LOOPS.WITH_MINS}]  # fmt: skip
+         and int(kind.ggml) in {*LOOPS.FLOATS, *LOOPS.FORMS}]  # fmt: skip
 FLOATS = [kind for kind in KINDS if kind.ggml.block == 1]
 every_kind = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 of_integers = pytest.mark.parametrize("kind", [k for k in KINDS if k not in FLOATS], ids=lambda kind: kind.name)
@@ -229,7 +230,7 @@ def test_what_is_left_of_a_chunk_counts_nothing(kind):
     values, mins = tile[: 128 * chunks].reshape(chunks, 128), tile[128 * chunks :].view(np.float32)
     scales = np.ascontiguousarray(values[:, 64:]).view(np.float32)
     assert np.isfinite(scales).all() and (scales.reshape(-1)[n // 4 :] == 0).all()
-    weights = values[:, :64].reshape(-1)[:n].astype(float) - LOOPS.RAISED.get(int(kind.ggml), 0)
+    weights = values[:, :64].reshape(-1)[:n].astype(float) - LOOPS.FORMS[int(kind.ggml)].raised
     found = weights * scales.reshape(-1)[: n // 4].repeat(4)
     if int(kind.ggml) in LOOPS.WITH_MINS:
         assert (mins[n // 32 : 16] == 0).all()
@@ -238,17 +239,26 @@ def test_what_is_left_of_a_chunk_counts_nothing(kind):
     assert np.allclose(found, right, rtol=1e-6, atol=1e-6 * np.abs(right).max())
 
 
-@pytest.mark.parametrize("n", [64, 96])  # without a tile, and with one
-def test_a_row_is_asked_for_some_time_before_it_is_used_once_and_never_for_several_vectors(n):
-    room = Room(BumpType.Q8_0, 3, n, 1)
+@of_integers
+def test_two_rows_are_asked_for_a_piece_at_a_time_some_time_before_they_are_used(kind):
+    n = max(128, kind.ggml.block)
+    room = Room(kind, 3, n, 1)
     stride, first = room.raw.shape[1], room.raw.ctypes.data
-    for tokens, lines in ((1, 2 * [*range(0, 2 * stride, 64)]), (2, [])):
-        fetched.clear()
-        many = Room(BumpType.Q8_0, 3, n, tokens)
-        first = many.raw.ctypes.data
-        LOOPS.multiply(8, first, stride, many.tile.ctypes.data, 3, n, many.vectors, many.place)
-        starts = [0] * (len(lines) // 2) + [2 * stride] * (len(lines) // 2)
-        assert fetched == [first + start + LOOPS.AHEAD + line for start, line in zip(starts, lines)]
+    fetched.clear()
+    LOOPS.multiply(int(kind.ggml), first, stride, room.tile.ctypes.data, 3, n, room.vectors, room.place)
+    asked = np.array(fetched) - first - LOOPS.AHEAD
+    piece = 2 * stride // (n // max(64, kind.ggml.block))  # of two rows, what is used in one step
+    assert [*asked] == [at + line for at in range(0, 4 * stride, piece) for line in range(0, piece, 64)]
+
+
+@pytest.mark.parametrize(("tokens", "lines"), [(1, 2 * [*range(0, 204, 64)]), (2, [])])
+def test_with_a_tile_rows_are_asked_for_two_at_a_time_and_never_for_several_vectors(tokens, lines):
+    room = Room(BumpType.Q8_0, 3, 96, tokens)
+    stride, first = room.raw.shape[1], room.raw.ctypes.data
+    fetched.clear()
+    LOOPS.multiply(8, first, stride, room.tile.ctypes.data, 3, 96, room.vectors, room.place)
+    starts = [0] * (len(lines) // 2) + [2 * stride] * (len(lines) // 2)
+    assert fetched == [first + start + LOOPS.AHEAD + line for start, line in zip(starts, lines)]
 
 
 def desk_of(room: Room) -> np.ndarray:
@@ -319,13 +329,14 @@ def test_the_desk_is_set_before_it_opens_and_closed_before_the_wait_for_who_has_
     desk = Desk(room, monkeypatch)
     desk["ACTIVE"], desk["NEXT"] = 2, 5
     rested.clear()
+    paused.clear()
     desk.plans = {("ACTIVE", 3): lambda: desk.__setitem__("ACTIVE", 1),
                   ("ACTIVE", 2 * desk.polls + 5): lambda: desk.__setitem__("ACTIVE", 0)}  # fmt: skip
     LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, -1, 1234)
     assert desk.written == [("NEXT", 0), ("EPOCH", 1), ("OPEN", 1), ("NEXT", LOOPS.PIECE), ("NEXT", 2 * LOOPS.PIECE),
                             ("OPEN", 0)]  # fmt: skip
     assert rested == 2 * [1234] and room.right()
-    assert desk.looks["ACTIVE"] == 2 * desk.polls + 5
+    assert desk.looks["ACTIVE"] == 2 * desk.polls + 5 == len(paused) + 1
 
 
 def test_a_helper_comes_once_to_each_product_and_goes_when_the_shift_ends(monkeypatch):
@@ -355,6 +366,7 @@ def test_a_helper_goes_home_after_some_rests_in_a_row_without_a_product(monkeypa
     room = Room(BumpType.Q8_0, 1, 32, 1)
     desk = Desk(room, monkeypatch)
     rested.clear()
+    paused.clear()
 
     def opened():
         desk["OPEN"], desk["EPOCH"], desk["NEXT"] = 1, desk["EPOCH"] + 1, 0
@@ -363,7 +375,8 @@ def test_a_helper_goes_home_after_some_rests_in_a_row_without_a_product(monkeypa
     LOOPS.work(desk.desk.ctypes.data, room.tile.ctypes.data, True, 0, 1234)
     assert room.right() and rested == (4 + desk.rests) * [1234]
     assert desk["SHIFT"] == 0 == desk["ACTIVE"]
-    assert LOOPS.RESTS * LOOPS.POLLS > 2**20  # it is not the wait between two tokens that sends it home
+    assert len(paused) == desk.looks["SHIFT"] - 2  # the look that finds a product, and the last one
+    assert LOOPS.RESTS * LOOPS.POLLS >= 2**20  # a pause is tens of nanoseconds: it is not the wait between two tokens that sends it home
 
 
 def test_a_helper_that_comes_when_the_desk_has_just_closed_takes_no_part_and_may_come_to_the_next(monkeypatch):

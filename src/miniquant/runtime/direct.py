@@ -6,6 +6,9 @@ sums are made in the same order as with a tile, so they are the same to the last
 
 Each function is given the addresses of two rows and of room for their mins, that of the vector, and the number of
 weights, which 64 divides. What is returned are sums in sixteen lanes, one register for each row.
+
+The rows lie one after the other, and the next ones after them. What is needed a little later is asked for in small
+steps: a processor waits if it is asked for two rows at once.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from .lanes import (
     dot,
     every_float16,
     every_half8,
+    fetch,
     floats16,
     half_at,
     ints16,
@@ -29,9 +33,10 @@ from .lanes import (
     signed,
     store,
 )
-from .unpacking import q4_0, q4_1, q4_k, q5_0, q5_1, q5_k, q6_k, q8_0, scales_and_mins, scales_of_16
+from .unpacking import FORMS, Form, one_of
 
 f32 = np.float32
+AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
 
 
 @register_jitable
@@ -58,6 +63,8 @@ def of_32(block: Callable[[int], Any], size: int, with_mins: bool) -> Any:
     def product(w: int, v: int, w_mins: int, v_mins: int, x: int, n: int) -> Any:
         a = b = every_float16(f32(0))
         for i in range(n // 64):
+            for line in range(0, 4 * size, 64):
+                fetch(w + 4 * size * i + AHEAD + line)
             a, b = chunk(a, w + 2 * size * i, x + 192 * i), chunk(b, v + 2 * size * i, x + 192 * i)
         if with_mins:
             mins_of(w, w_mins, n)
@@ -83,6 +90,8 @@ def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size:
     def product(w: int, v: int, w_mins: int, v_mins: int, x: int, n: int) -> Any:
         a = b = every_float16(f32(0))
         for i in range(n // 256):
+            for line in range(0, 2 * size, 64):
+                fetch(w + 2 * size * i + AHEAD + line)
             a = chunks(a, w + size * i, w_mins + 32 * i, x + 768 * i)
             b = chunks(b, v + size * i, v_mins + 32 * i, x + 768 * i)
         return a, b
@@ -90,11 +99,11 @@ def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size:
     return product
 
 
-two_q8_0 = of_32(q8_0, 34, False)
-two_q4_0 = of_32(q4_0, 18, False)
-two_q4_1 = of_32(q4_1, 20, True)
-two_q5_0 = of_32(q5_0, 22, False)
-two_q5_1 = of_32(q5_1, 24, True)
-two_q4_k = of_256(q4_k, scales_and_mins, 144)
-two_q5_k = of_256(q5_k, scales_and_mins, 176)
-two_q6_k = of_256(q6_k, scales_of_16, 210)
+def of(form: Form) -> Any:
+    """The function for a type."""
+    if form.scales is None:
+        return of_32(form.block, form.size, form.with_mins)
+    return of_256(form.block, form.scales, form.size)
+
+
+two = one_of({kind: of(form) for kind, form in FORMS.items()})

@@ -17,7 +17,8 @@ from ..formats.bump.types import BumpType
 from .activations import n_bytes, pack
 from .compiled import compiled
 from .crew import Crew
-from .products import FLOATS, RAISED, WITH_MINS
+from .products import FLOATS
+from .unpacking import FORMS
 
 THREADS = threads()  # at most; the kernels run without Python's lock
 PARALLEL_MIN = 2**19  # bytes of a matrix up to which a second thread is not worth its start
@@ -60,8 +61,8 @@ class Matrix:
         self.raw, self.kind, self.shape = raw, kind, shape
         self.code, self.address, (self.rows, self.n) = int(kind.ggml), raw.ctypes.data, shape
         self.stride = raw.nbytes // max(1, self.rows)
-        self.raised = RAISED.get(self.code, 0)
-        self.form = (kind.blocks.block, self.raised) if self.code not in FLOATS else None
+        self.raised = FORMS[self.code].raised if self.code in FORMS else 0
+        self.form = (kind.blocks.block, self.raised) if self.code in FORMS else None
 
 
 class Given:
@@ -119,7 +120,7 @@ def warm(kinds: Iterable[BumpType]) -> None:
 
 def kernels() -> list[BumpType]:
     """The types that can be multiplied."""
-    known = {*FLOATS, *RAISED, *WITH_MINS}
+    known = {*FLOATS, *FORMS}
     return [kind for kind in BumpType if kind.ggml is not None and int(kind.ggml) in known]
 
 

@@ -284,6 +284,21 @@ def write_shared(typing: Any, address: Any, value: Any) -> Any:
 
 
 @intrinsic
+def pause(typing: Any) -> Any:
+    """Tell the processor that this thread waits: it leaves what two threads of a core share to the other one."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        machine = builder.module.triple.partition("-")[0]
+        if machine in ("x86_64", "i686"):
+            builder.call(declared(builder, "llvm.x86.sse2.pause", ir.VoidType(), []), [])
+        elif machine in ("aarch64", "arm64"):
+            builder.call(declared(builder, "llvm.aarch64.hint", ir.VoidType(), [I32]), [I32(1)])
+        return context.get_dummy_value()
+
+    return types.void(), code
+
+
+@intrinsic
 def call(typing: Any, address: Any) -> Any:
     """Call a function of C that takes nothing."""
 

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from . import direct, unpacking
-from .direct import more
+from .direct import AHEAD, more, two
 from .lanes import (
     add_shared,
     bfloat_at,
@@ -28,25 +27,24 @@ from .lanes import (
     half_at,
     halves16,
     int_at,
+    pause,
     plus_product,
     read_shared,
     store,
     sum_of,
     write_shared,
 )
+from .unpacking import FORMS, to_tile
 
 f32 = np.float32
-F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K = 0, 1, 30, 8, 2, 3, 6, 7, 12, 13, 14  # ggml's numbers
-FLOATS = (F32, F16, BF16)
-WITH_MINS = (Q4_1, Q5_1, Q4_K, Q5_K)
-RAISED = {Q8_0: 128, Q4_0: 8, Q5_0: 16, Q6_K: 32}  # the others: what their integers are raised by in a tile
+FLOATS = F32, F16, BF16 = 0, 1, 30  # ggml's numbers
+WITH_MINS = tuple(kind for kind, form in FORMS.items() if form.with_mins)
 
 Vectors = tuple[int, int, int]  # the address of the first one, a stride, how many
 Place = tuple[int, int]  # an address and a stride: where products are written
 
 TILE = 16  # rows of a tile, at most
-PIECE = 32  # rows that a thread takes at a time where there is one vector
-AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
+PIECE = 128  # rows that a thread takes at a time where there is one vector
 
 
 def tile_bytes(n: int) -> int:
@@ -73,22 +71,7 @@ def unpack(kind: int, w: int, row: int, n: int) -> None:
         store(mins - 64, every_float16(f32(0)))  # what the last block leaves free counts nothing
     if n % 512:
         store(mins + n // 512 * 64, every_float16(f32(0)))
-    if kind == Q8_0:
-        unpacking.tile_q8_0(w, row, mins, n)
-    elif kind == Q4_0:
-        unpacking.tile_q4_0(w, row, mins, n)
-    elif kind == Q4_1:
-        unpacking.tile_q4_1(w, row, mins, n)
-    elif kind == Q5_0:
-        unpacking.tile_q5_0(w, row, mins, n)
-    elif kind == Q5_1:
-        unpacking.tile_q5_1(w, row, mins, n)
-    elif kind == Q4_K:
-        unpacking.tile_q4_k(w, row, mins, n)
-    elif kind == Q5_K:
-        unpacking.tile_q5_k(w, row, mins, n)
-    else:
-        unpacking.tile_q6_k(w, row, mins, n)
+    to_tile(kind, w, row, mins, n)
 
 
 @register_jitable
@@ -180,22 +163,7 @@ def two_directly(kind: int, w: int, v: int, room: int, x: int, n: int) -> tuple[
     if kind in WITH_MINS and n % 512:
         store(mins + n // 512 * 64, every_float16(f32(0)))
         store(mins2 + n // 512 * 64, every_float16(f32(0)))
-    if kind == Q8_0:
-        a, b = direct.two_q8_0(w, v, mins, mins2, x, n)
-    elif kind == Q4_0:
-        a, b = direct.two_q4_0(w, v, mins, mins2, x, n)
-    elif kind == Q4_1:
-        a, b = direct.two_q4_1(w, v, mins, mins2, x, n)
-    elif kind == Q5_0:
-        a, b = direct.two_q5_0(w, v, mins, mins2, x, n)
-    elif kind == Q5_1:
-        a, b = direct.two_q5_1(w, v, mins, mins2, x, n)
-    elif kind == Q4_K:
-        a, b = direct.two_q4_k(w, v, mins, mins2, x, n)
-    elif kind == Q5_K:
-        a, b = direct.two_q5_k(w, v, mins, mins2, x, n)
-    else:
-        a, b = direct.two_q6_k(w, v, mins, mins2, x, n)
+    a, b = two(kind, w, v, mins, mins2, x, n)
     if kind in WITH_MINS:
         a, b = plus_mins(a, mins, x, n), plus_mins(b, mins2, x, n)
     return sum_of(a), sum_of(b)
@@ -206,8 +174,6 @@ def multiply_one(kind: int, w: int, w_stride: int, room: int, rows: int, n: int,
     """Integers times one vector; of an odd number of rows, the last one is computed twice."""
     for row in range(0, rows, 2):
         other = min(row + 1, rows - 1)
-        for line in range(0, 2 * w_stride, 64):  # in a function of its own, LLVM would leave it out
-            fetch(w + row * w_stride + AHEAD + line)
         a, b = two_directly(kind, w + row * w_stride, w + other * w_stride, room, x, n)
         store(place + 4 * row, a)
         store(place + 4 * other, b)
@@ -226,7 +192,7 @@ def multiply(kind: int, w: int, w_stride: int, tile: int, rows: int, n: int, giv
     for first in range(0, rows, step):
         some = min(step, rows - first)
         if tokens == 1:
-            for line in range(0, step * w_stride, 64):
+            for line in range(0, step * w_stride, 64):  # in a function of its own, LLVM would leave it out
                 fetch(w + first * w_stride + AHEAD + line)
         for row in range(some):
             unpack(kind, w + (first + row) * w_stride, tile + row * stride, n)
@@ -270,7 +236,7 @@ def multiply_tile(kind: int, tile: int, stride: int, rows: int, n: int, given: V
 # ---- threads that share a product: the desk is a few numbers of 64 bits, those that change in cache lines of their own
 
 OPEN, EPOCH, NEXT, ACTIVE, SHIFT, JOB = 0, 64, 128, 192, 256, 320  # bytes from the desk's start
-POLLS = 2**10  # looks at the desk, about a microsecond, before a thread lets others run: they may need its core
+POLLS = 2**6  # looks at the desk, about two microseconds, before a thread lets others run: they may need its core
 RESTS = 2**14  # of a helper, one after another, until it goes home
 
 
@@ -308,6 +274,7 @@ def work(desk: int, tile: int, helpers: bool, shift: int, rest: int) -> None:
     polls = 0
     while read_shared(desk + ACTIVE) > 0:  # who has come is not done yet
         polls += 1
+        pause()
         if polls % POLLS == 0:
             call(rest)
 
@@ -319,6 +286,7 @@ def help_out(desk: int, tile: int, shift: int, rest: int) -> None:
     while read_shared(desk + SHIFT) == shift and polls < RESTS * POLLS:
         if read_shared(desk + OPEN) == 0 or read_shared(desk + EPOCH) == done:
             polls += 1
+            pause()
             if polls % POLLS == 0:
                 call(rest)
             continue

@@ -14,7 +14,7 @@ Source: ``dequantize_row_*`` in ggml's ``ggml-quants.c``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import register_jitable
@@ -194,11 +194,52 @@ def to_tile_by_256(block: Callable[[int], Any], scales: Callable[[int, int], Any
     return unpack
 
 
-tile_q8_0 = to_tile_by_32(q8_0, 34, False)
-tile_q4_0 = to_tile_by_32(q4_0, 18, False)
-tile_q4_1 = to_tile_by_32(q4_1, 20, True)
-tile_q5_0 = to_tile_by_32(q5_0, 22, False)
-tile_q5_1 = to_tile_by_32(q5_1, 24, True)
-tile_q4_k = to_tile_by_256(q4_k, scales_and_mins, 144)
-tile_q5_k = to_tile_by_256(q5_k, scales_and_mins, 176)
-tile_q6_k = to_tile_by_256(q6_k, scales_of_16, 210)
+# ---- the types
+
+
+class Form(NamedTuple):
+    """How the blocks of a type are taken apart. Without ``scales``, a block is 32 weights; else it is 256."""
+
+    block: Any
+    size: int
+    raised: int = 0
+    with_mins: bool = False
+    scales: Any = None
+
+    @property
+    def to_tile(self) -> Any:
+        """The function that takes a row apart."""
+        if self.scales is None:
+            return to_tile_by_32(self.block, self.size, self.with_mins)
+        return to_tile_by_256(self.block, self.scales, self.size)
+
+
+FORMS = {  # by ggml's numbers
+    8: Form(q8_0, 34, raised=128),
+    2: Form(q4_0, 18, raised=8),
+    3: Form(q4_1, 20, with_mins=True),
+    6: Form(q5_0, 22, raised=16),
+    7: Form(q5_1, 24, with_mins=True),
+    12: Form(q4_k, 144, with_mins=True, scales=scales_and_mins),
+    13: Form(q5_k, 176, with_mins=True, scales=scales_and_mins),
+    14: Form(q6_k, 210, raised=32, scales=scales_of_16),
+}
+
+
+def one_of(functions: dict[int, Any]) -> Any:
+    """One function in place of several: what it is given first says which. numba compiles no dict of functions."""
+    (number, function), *others = functions.items()
+    if not others:
+        return register_jitable(lambda kind, *given: function(*given))
+    other = one_of(dict(others))
+
+    @register_jitable
+    def chosen(kind: int, *given: Any) -> Any:
+        if kind == number:
+            return function(*given)
+        return other(kind, *given)
+
+    return chosen
+
+
+to_tile = one_of({kind: form.to_tile for kind, form in FORMS.items()})
