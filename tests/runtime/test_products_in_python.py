@@ -376,7 +376,8 @@ def test_a_helper_goes_home_after_some_rests_in_a_row_without_a_product(monkeypa
     assert room.right() and rested == (4 + desk.rests) * [1234]
     assert desk["SHIFT"] == 0 == desk["ACTIVE"]
     assert len(paused) == desk.looks["SHIFT"] - 2  # the look that finds a product, and the last one
-    assert LOOPS.RESTS * LOOPS.POLLS >= 2**20  # a pause is tens of nanoseconds: it is not the wait between two tokens that sends it home
+    # a pause is tens of nanoseconds: it is not the wait between two tokens that sends it home
+    assert LOOPS.RESTS * LOOPS.POLLS >= 2**20
 
 
 def test_a_helper_that_comes_when_the_desk_has_just_closed_takes_no_part_and_may_come_to_the_next(monkeypatch):

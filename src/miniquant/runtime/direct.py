@@ -32,6 +32,7 @@ from .lanes import (
     plus_product,
     signed,
     store,
+    sum_of,
 )
 from .unpacking import FORMS, Form, one_of
 
@@ -99,11 +100,36 @@ def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size:
     return product
 
 
+@register_jitable
+def plus_mins(total: Any, mins: int, x: int, n: int) -> Any:
+    """The mins of a row times the sums of the activations that they are for, added to ``total``."""
+    for i in range((n + 511) // 512):
+        total = plus_product(total, floats16(mins + 64 * i), floats16(x + (n + 63) // 64 * 192 + 64 * i))
+    return total
+
+
 def of(form: Form) -> Any:
-    """The function for a type."""
-    if form.scales is None:
-        return of_32(form.block, form.size, form.with_mins)
-    return of_256(form.block, form.scales, form.size)
+    """The function that multiplies any number of rows of a type with a vector, two at a time; see ``multiply_one``."""
+    with_mins = form.with_mins
+    by_32 = form.scales is None
+    two = of_32(form.block, form.size, with_mins) if by_32 else of_256(form.block, form.scales, form.size)
+
+    @register_jitable
+    def multiply(w: int, stride: int, room: int, rows: int, n: int, x: int, place: int) -> None:
+        mins, mins2 = room, room + (n + 511) // 512 * 64
+        if with_mins and n % 512:
+            store(mins + n // 512 * 64, every_float16(f32(0)))
+            store(mins2 + n // 512 * 64, every_float16(f32(0)))
+        for row in range(0, rows, 2):
+            other = min(row + 1, rows - 1)
+            a, b = two(w + row * stride, w + other * stride, mins, mins2, x, n)
+            if with_mins:
+                a, b = plus_mins(a, mins, x, n), plus_mins(b, mins2, x, n)
+            store(place + 4 * row, sum_of(a))
+            store(place + 4 * other, sum_of(b))
+
+    return multiply
 
 
-two = one_of({kind: of(form) for kind, form in FORMS.items()})
+# a type, then as ``multiply`` above; of an odd number of rows, the last one is computed twice
+multiply_one = one_of({kind: of(form) for kind, form in FORMS.items()})

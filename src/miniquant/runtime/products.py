@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from .direct import AHEAD, more, two
+from .direct import AHEAD, more, multiply_one, plus_mins
 from .lanes import (
     add_shared,
     bfloat_at,
@@ -110,14 +110,6 @@ def two_by_one(w: int, v: int, x: int, n: int, with_mins: bool) -> tuple[float, 
 
 
 @register_jitable
-def plus_mins(total: Any, mins: int, x: int, n: int) -> Any:
-    """The mins of a row times the sums of the activations that they are for, added to ``total``."""
-    for i in range((n + 511) // 512):
-        total = plus_product(total, floats16(mins + 64 * i), floats16(x + (n + 63) // 64 * 192 + 64 * i))
-    return total
-
-
-@register_jitable
 def two_by_four(w: int, v: int, xs: tuple[int, int, int, int], n: int, with_mins: bool) -> tuple[float, ...]:
     """Two rows times four vectors: what is loaded once serves several products."""
     x0, x1, x2, x3 = xs
@@ -154,29 +146,6 @@ def float_product(w: int, x: int, n: int) -> Any:
     for i in range(n // 32 * 32, n):
         total += float_at(w + 4 * i) * float_at(x + 4 * i)
     return total
-
-
-@register_jitable
-def two_directly(kind: int, w: int, v: int, room: int, x: int, n: int) -> tuple[float, float]:
-    """Two rows of blocks times one vector, without a tile.   room: for the mins of both."""
-    mins, mins2 = room, room + (n + 511) // 512 * 64
-    if kind in WITH_MINS and n % 512:
-        store(mins + n // 512 * 64, every_float16(f32(0)))
-        store(mins2 + n // 512 * 64, every_float16(f32(0)))
-    a, b = two(kind, w, v, mins, mins2, x, n)
-    if kind in WITH_MINS:
-        a, b = plus_mins(a, mins, x, n), plus_mins(b, mins2, x, n)
-    return sum_of(a), sum_of(b)
-
-
-@register_jitable
-def multiply_one(kind: int, w: int, w_stride: int, room: int, rows: int, n: int, x: int, place: int) -> None:
-    """Integers times one vector; of an odd number of rows, the last one is computed twice."""
-    for row in range(0, rows, 2):
-        other = min(row + 1, rows - 1)
-        a, b = two_directly(kind, w + row * w_stride, w + other * w_stride, room, x, n)
-        store(place + 4 * row, a)
-        store(place + 4 * other, b)
 
 
 @register_jitable
