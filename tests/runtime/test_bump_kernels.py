@@ -20,7 +20,7 @@ from miniquant.formats.gguf import GGMLType
 from miniquant.runtime import crew, kernels, products
 from miniquant.runtime.crew import Crew
 from miniquant.runtime.integer_products import activation_type, encode_activations, integer_products
-from miniquant.runtime.kernels import Given, Matrix, matmul, matvec, multiply, packed_floats
+from miniquant.runtime.kernels import Given, Matrix, matmul, matvec, multiply, packed_floats, place
 
 KERNELS = kernels.kernels()
 FLOATS = (BumpType.FP32, BumpType.FP16, BumpType.BF16)
@@ -139,7 +139,7 @@ def test_what_another_product_left_in_a_tile_and_in_the_room_for_activations_cou
     crew._tiles[0][:] = 0xFF  # NaN as floats
     room, out = np.full(packed_floats(3, n), np.nan, np.float32), np.empty((3, 7), np.float32)
     with crew:
-        multiply(crew, Matrix(raw.reshape(-1), kind, (7, n)), Given(x, room), out)
+        multiply(crew, Matrix(raw.reshape(-1), kind, (7, n)), Given(x, room), place(out))
     assert np.array_equal(out, right)
 
 
@@ -154,7 +154,7 @@ def test_vectors_are_rounded_once_for_matrices_of_one_sort_and_again_for_another
     with crew:
         for kind in (BumpType.Q4_K, BumpType.Q5_K, BumpType.Q6_K, BumpType.FP32, BumpType.Q6_K, BumpType.Q4_K):
             raw = random_blocks(kind, 3, 256 // kind.ggml.block, 4)
-            multiply(crew, Matrix(raw.reshape(-1), kind, (3, 256)), vectors, out)
+            multiply(crew, Matrix(raw.reshape(-1), kind, (3, 256)), vectors, place(out))
             assert close(out, raw, kind, x)
     assert rounded == [(True, 0), (True, 32), (True, 0)]
 
@@ -181,7 +181,7 @@ def test_helpers_come_to_every_product_of_a_shift_and_go_home_after_it():
     for _ in range(5):
         with team:
             for _ in range(200):
-                multiply(team, matrix, Given(x, room), out := np.full((1, 64), np.nan, np.float32))
+                multiply(team, matrix, Given(x, room), place(out := np.full((1, 64), np.nan, np.float32)))
                 assert np.array_equal(out, right)
     crew._pool(2).submit(lambda: None).result(timeout=20)  # the helper's thread is free again
 
@@ -220,7 +220,8 @@ def test_a_helper_takes_rows_that_the_others_have_not_begun():
     team, matrix = Crew(2, n), Matrix(raw.reshape(-1), BumpType.Q8_0, (64, n))
     given_ = Given(x, np.empty(packed_floats(1, n), np.float32))
     address, stride = given_.packed(matrix)
-    team._job[:] = (8, matrix.address, matrix.stride, 64, n, address, stride, 1, out.ctypes.data, out.strides[0])
+    job = 8, matrix.address, matrix.stride, 64, n, address, stride, 1, *place(out)
+    crew.JOB.pack_into(team._desk, products.JOB, *job)
     desk = team._desk.view(np.int64)
     with team:
         desk[products.OPEN // 8] = 1

@@ -364,7 +364,8 @@ def test_rows_of_heads_begin_at_multiples_of_64_whatever_the_width_of_a_head():
     assert plan.shapes["keys"] == (1, 4, 5, 16) and plan.shapes["scores"] == (4, 1, 16)
     plan = arena_plan(config._replace(heads=8, head_dim=6), 5, batch=3)  # two heads to each of keys and values
     assert plan.shapes["scores"] == (4, 6, 16) and plan.shapes["queries"] == plan.shapes["mixed"] == (3, 48)
-    assert plan.shapes["x"] == (3, 40) and plan.shapes["even"] == (3, 36) and plan.shapes["cos"] == (3, 3)
+    assert plan.shapes["x"] == (3, 40) and plan.shapes["turns"] == (3, 6) and "turned" not in plan.shapes
+    assert arena_plan(config._replace(architecture="qwen2"), 5, batch=3).shapes["turned"][0] == 3
 
 
 def open_config(embed, heads, head_dim):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -20,6 +21,7 @@ from . import products
 from .compiled import compiled
 
 LINE = 64  # bytes of a cache line
+JOB = struct.Struct("=10q")  # a product, as it lies on the desk
 
 
 class Crew:
@@ -27,8 +29,7 @@ class Crew:
 
     def __init__(self, threads: int, width: int) -> None:
         self.threads = threads
-        self._desk = _aligned(products.JOB + 8 * 10)
-        self._job = self._desk[products.JOB :].view(np.int64)
+        self._desk = _aligned(products.JOB + JOB.size)
         self._shift = self._desk[products.SHIFT :].view(np.int64)[:1]
         self._tiles = [_aligned(products.TILE * products.tile_bytes(width)) for _ in range(threads)]
         self._helpers: list[Future[None] | None] = [None] * (threads - 1)
@@ -56,7 +57,7 @@ class Crew:
 
     def multiply(self, *job: int) -> None:
         """A product: kind, w, its stride, rows, n, x, its stride, vectors, out, its stride. See ``take_part``."""
-        self._job[:] = job
+        JOB.pack_into(self._desk, products.JOB, *job)
         self._work(self._at, self._own, self.threads > 1 and job[3] > products.TILE, -1, self._rest)
 
     def _help(self, tile: np.ndarray, shift: int) -> None:

@@ -17,7 +17,7 @@ from ..formats.bump.types import BumpType
 from .activations import n_bytes, pack
 from .compiled import compiled
 from .crew import Crew
-from .products import FLOATS
+from .products import FLOATS, Place
 from .unpacking import FORMS
 
 THREADS = threads()  # at most; the kernels run without Python's lock
@@ -46,7 +46,7 @@ def matmul(raw: np.ndarray, kind: BumpType, x: np.ndarray, out: np.ndarray) -> N
     crew = Crew(THREADS if raw.nbytes > PARALLEL_MIN else 1, x.shape[1])
     given = Given(x, np.empty(packed_floats(len(x), x.shape[1]), np.float32))
     with crew:
-        multiply(crew, Matrix(raw, kind, (out.shape[1], x.shape[1])), given, out)
+        multiply(crew, Matrix(raw, kind, (out.shape[1], x.shape[1])), given, place(out))
 
 
 class Matrix:
@@ -72,10 +72,15 @@ class Given:
     """
 
     def __init__(self, x: np.ndarray, room: np.ndarray) -> None:
-        self.x, self.room, self.form = x, room, (0, 0)
+        self.x, self.room = x, room
+        self.changed()
         self.tokens, self.n = x.shape
         self.address, self.place = x.ctypes.data, room.ctypes.data
         self.stride = n_bytes(self.n)
+
+    def changed(self) -> None:
+        """There are other numbers in ``x`` now, or in the room."""
+        self.form = (0, 0)
 
     def packed(self, matrix: Matrix) -> tuple[int, int]:
         """The address and the bytes of a row of what this matrix is multiplied with."""
@@ -94,8 +99,13 @@ def packed_floats(tokens: int, n: int) -> int:
     return tokens * n_bytes(n) // 4
 
 
-def multiply(crew: Crew, matrix: Matrix, given: Given, out: np.ndarray) -> None:
-    """out = x · Wᵀ by a crew that is at work.   out: (tokens, rows) float32, rows of it contiguous."""
+def place(out: np.ndarray) -> Place:
+    """Where products are written.   out: (tokens, rows) float32, rows of it contiguous."""
+    return out.ctypes.data, out.strides[0]
+
+
+def multiply(crew: Crew, matrix: Matrix, given: Given, out: Place) -> None:
+    """x · Wᵀ to a place, by a crew that is at work."""
     x, stride = given.packed(matrix)
     crew.multiply(
         matrix.code,
@@ -106,8 +116,7 @@ def multiply(crew: Crew, matrix: Matrix, given: Given, out: np.ndarray) -> None:
         x,
         stride,
         given.tokens,
-        out.ctypes.data,
-        out.strides[0],
+        *out,
     )
 
 

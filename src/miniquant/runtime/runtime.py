@@ -26,7 +26,7 @@ from ..formats.gguf.codecs import decode
 from . import kernels
 from .arena import BumpAllocator
 from .crew import Crew
-from .kernels import Given, Matrix, multiply, packed_floats, warm
+from .kernels import Given, Matrix, multiply, packed_floats, place, warm
 
 Array = np.ndarray
 BATCH = 64  # tokens of a prompt that go through the layers together
@@ -67,12 +67,15 @@ class Runtime:
             for part, half in zip(("W_gate", "W_up"), np.split(raw, 2)):
                 self._weights[name.replace("W_gate_up", part)] = (half, kind, (rows // 2, n))
         self._matrices = {name: Matrix(*found) for name, found in self._weights.items() if len(found[2]) == 2}
+        self._vectors = {name: found[0].view("<f4") for name, found in self._weights.items() if len(found[2]) == 1}
+        self._zeros = {name for name, vector in self._vectors.items() if not vector.any()}  # biases that add nothing
+        self._rows: dict[int, Rows] = {}
         large = max(matrix.raw.nbytes for matrix in self._matrices.values()) > kernels.PARALLEL_MIN
         self._crew = Crew(kernels.THREADS if large else 1, max(matrix.n for matrix in self._matrices.values()))
         if config.architecture != "gpt2":
             self._turns = config.rope_theta ** (-np.arange(config.head_dim // 2) * 2.0 / config.head_dim)
             if config.rope_factors:
-                self._turns /= self._vector("rope_factors")
+                self._turns /= self._vectors["rope_factors"]
 
     def logits(self, tokens: Sequence[int]) -> Array:
         """The logits after every token of one sequence, from its start: (tokens, vocabulary) float32, a fresh array."""
@@ -145,11 +148,14 @@ class Runtime:
         self._weights[name] = (raw, BumpType.FP32, w.shape)
         if len(w.shape) == 2:
             self._matrices[name] = Matrix(*self._weights[name])
+        else:
+            self._vectors[name] = raw.view("<f4")
+            self._zeros.discard(name)
 
     def close(self) -> None:
         """Let go of the file and the arena."""
         self._crew.dismiss()
-        self._weights, self._matrices, self.arena = {}, {}, {}
+        self._weights, self._matrices, self._vectors, self._rows, self.arena = {}, {}, {}, {}, {}
         self.file.close()
 
     def __enter__(self) -> Runtime:
@@ -175,50 +181,52 @@ class Runtime:
                 self.arena["x"][row] += self._row("position_embd", self.used + row)
         if self.config.architecture != "gpt2":
             angles = np.arange(self.used, self.used + n)[:, None] * self._turns
-            self.arena["cos"][:n], self.arena["sin"][:n] = np.cos(angles), np.sin(angles)
-        a = {name: self.arena[name][:n] for name in _ROWS if name in self.arena}
+            self.arena["turns"][:n, ::2], self.arena["turns"][:n, 1::2] = np.cos(angles), np.sin(angles)
+        if n not in self._rows:
+            self._rows[n] = Rows(self.arena, self.config, n)
         self._crew.call()
         for layer in range(self.config.layers):
-            self._layer(layer, f"layers.{layer}.", a)
+            self._layer(layer, f"layers.{layer}.", self._rows[n])
         self.used += n
         return n
 
     def _head(self, n: int, out: Array) -> None:
         """The logits after the last of ``n`` tokens, as many as ``out`` has rows.   out: (tokens, vocabulary)."""
         x, normed = (self.arena[name][n - len(out) : n] for name in ("x", "normed"))
-        self._norm("output_norm", {"x": x, "normed": normed})
-        self._linear(normed, ("token_embd" if self.config.tied else "output", out, None))
+        self._norm("output_norm", x, normed)
+        given = Given(normed, self.arena["packed"].reshape(-1))
+        multiply(self._crew, self._matrices["token_embd" if self.config.tied else "output"], given, place(out))
 
-    def _llama_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
-        inner = self.config.intermediate
-        self._norm(f"{at}ln1_gamma", a)
-        q, k = a["qk"][:, : self.config.heads_width], a["qk"][:, self.config.heads_width :]
-        parts = ("q", q), ("k", k), ("v", a["v"])
-        self._linear(a["normed"], *((f"{at}W{name}", out, f"{at}b{name}") for name, out in parts))
+    def _llama_layer(self, layer: int, at: str, rows: Rows) -> None:
+        a = rows.arrays
+        self._norm(f"{at}ln1_gamma", a["x"], a["normed"])
+        self._linear(rows, "normed", *((f"{at}W{name}", name, f"{at}b{name}") for name in ("q", "k", "v")))
         self._rotate(a["qk"])
-        self._attend(layer, q, k, a["v"], a["mixed"])
-        self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
-        self._norm(f"{at}ln2_gamma", a)
-        gate, up, bias = a["gate"], a["inner"], self._vector(f"{at}b1")
-        self._linear(a["normed"], (f"{at}W_gate", gate, None), (f"{at}W_up", up, None))
-        gate += bias[:inner]
-        up += bias[inner:]
+        self._attend(layer, a["q"], a["k"], a["v"], a["mixed"])
+        self._residual(rows, "mixed", f"{at}Wo", f"{at}bo")
+        self._norm(f"{at}ln2_gamma", a["x"], a["normed"])
+        gate, up, bias = a["gate"], a["inner"], f"{at}b1"
+        self._linear(rows, "normed", (f"{at}W_gate", "gate", None), (f"{at}W_up", "inner", None))
+        if bias not in self._zeros:
+            of_gate, of_up = np.split(self._vectors[bias], 2)
+            gate += of_gate
+            up += of_up
         up *= gate
         np.negative(gate, out=gate)  # SiLU: gate / (1 + e^-gate)
         with np.errstate(over="ignore"):
             np.exp(gate, out=gate)
         gate += 1
         up /= gate
-        self._residual(f"{at}W_down", up, f"{at}b2", a)
+        self._residual(rows, "inner", f"{at}W_down", f"{at}b2")
 
-    def _gpt2_layer(self, layer: int, at: str, a: dict[str, Array]) -> None:
-        self._norm(f"{at}ln1_gamma", a, f"{at}ln1_beta")
-        self._linear(a["normed"], (f"{at}Wqkv", a["qkv"], f"{at}bqkv"))
-        q, k, v = np.split(a["qkv"], 3, axis=1)
-        self._attend(layer, q, k, v, a["mixed"])
-        self._residual(f"{at}Wo", a["mixed"], f"{at}bo", a)
-        self._norm(f"{at}ln2_gamma", a, f"{at}ln2_beta")
-        self._linear(a["normed"], (f"{at}W_up", a["inner"], f"{at}b1"))
+    def _gpt2_layer(self, layer: int, at: str, rows: Rows) -> None:
+        a = rows.arrays
+        self._norm(f"{at}ln1_gamma", a["x"], a["normed"], f"{at}ln1_beta")
+        self._linear(rows, "normed", (f"{at}Wqkv", "qkv", f"{at}bqkv"))
+        self._attend(layer, a["q"], a["k"], a["v"], a["mixed"])
+        self._residual(rows, "mixed", f"{at}Wo", f"{at}bo")
+        self._norm(f"{at}ln2_gamma", a["x"], a["normed"], f"{at}ln2_beta")
+        self._linear(rows, "normed", (f"{at}W_up", "inner", f"{at}b1"))
         u, t = a["inner"], a["spare"]  # GELU: u / 2 · (1 + tanh(√(2/π) · (u + 0.044715 u³)))
         np.multiply(u, u, out=t)
         t *= np.float32(0.044715)
@@ -229,55 +237,53 @@ class Runtime:
         t += 1
         u *= t
         u *= np.float32(0.5)
-        self._residual(f"{at}W_down", u, f"{at}b2", a)
+        self._residual(rows, "inner", f"{at}W_down", f"{at}b2")
 
     # -- what layers are made of
 
-    def _norm(self, gamma: str, a: dict[str, Array], beta: str | None = None) -> None:
+    def _norm(self, gamma: str, x: Array, normed: Array, beta: str | None = None) -> None:
         """x, normalized, into ``normed``: by its root mean square in a llama, by mean and variance in a gpt2."""
-        for x, out in zip(a["x"], a["normed"]):
-            if self.config.architecture == "gpt2":
-                np.subtract(x, x.mean(dtype=np.float64), out=out, casting="same_kind")
-            else:
-                out[:] = x
-            variance = float(np.dot(out, out)) / len(out)
-            out *= np.float32(1 / math.sqrt(variance + self.config.epsilon))
-        a["normed"] *= self._vector(gamma)
+        centred = x
         if self.config.architecture == "gpt2":
-            a["normed"] += self._vector(beta or f"{gamma}_beta")
+            centred = np.subtract(x, x.mean(axis=1, dtype=np.float64, keepdims=True), out=normed, casting="same_kind")
+        variance = np.vecdot(centred, centred) / np.float32(x.shape[1])
+        np.multiply(centred, 1 / np.sqrt(variance + np.float32(self.config.epsilon))[:, None], out=normed)
+        normed *= self._vectors[gamma]
+        if self.config.architecture == "gpt2":
+            normed += self._vectors[beta or f"{gamma}_beta"]
 
-    def _linear(self, x: Array, *parts: tuple[str, Array, str | None]) -> None:
-        """For each part, a name of W, an array and maybe the name of a bias: out = x · Wᵀ (+ bias).
+    def _linear(self, rows: Rows, x: str, *parts: tuple[str, str, str | None]) -> None:
+        """For each part, the names of W, of a buffer and maybe of a bias: buffer = x · Wᵀ (+ bias).
 
-        x is rounded once for all parts.   x: (tokens, in)   ->   out: (tokens, out), overwritten
+        x is the name of a buffer; it is rounded once for all parts.
         """
-        given = Given(x, self.arena["packed"].reshape(-1))
+        given = rows.given[x]
+        given.changed()
         for name, out, bias in parts:
-            multiply(self._crew, self._matrices[name], given, out)
-            if bias is not None:
-                out += self._vector(bias)
+            multiply(self._crew, self._matrices[name], given, rows.places[out])
+            if bias is not None and bias not in self._zeros:
+                rows.arrays[out] += self._vectors[bias]
 
-    def _residual(self, name: str, x: Array, bias: str, a: dict[str, Array]) -> None:
-        """x += W · (what a part of the layer has made) + bias."""
-        self._linear(x, (name, a["step"], bias))
-        a["x"] += a["step"]
+    def _residual(self, rows: Rows, x: str, name: str, bias: str) -> None:
+        """The activations += W · (what a part of the layer has made) + bias."""
+        self._linear(rows, x, (name, "step", bias))
+        rows.arrays["x"] += rows.arrays["step"]
 
     def _rotate(self, qk: Array) -> None:
-        """Turn each pair in each head of q and of k, in place: neighbours, or in a qwen2 those half a head apart."""
+        """Turn each pair in each head of q and of k, in place: neighbours, or in a qwen2 those half a head apart.
+
+        A pair is a complex number; a turn is a product with one of magnitude 1.
+        """
         n, half = len(qk), self.config.head_dim // 2
-        if self.config.architecture == "qwen2":
-            pairs = qk.reshape(n, -1, 2, half).swapaxes(2, 3)
-        else:
-            pairs = qk.reshape(n, -1, half, 2)
-        even, odd = (self.arena[name].reshape(-1)[: qk.size // 2].reshape(n, -1, half) for name in ("even", "odd"))
-        cos, sin = (self.arena[name][:n, None] for name in ("cos", "sin"))
-        np.multiply(pairs[..., 0], cos, out=even)
-        np.multiply(pairs[..., 1], sin, out=odd)
-        even -= odd
-        np.multiply(pairs[..., 0], sin, out=odd)
-        pairs[..., 1] *= cos
-        pairs[..., 1] += odd
-        pairs[..., 0] = even
+        turns = self.arena["turns"][:n].view(np.complex64)[:, None]
+        if self.config.architecture != "qwen2":
+            qk.view(np.complex64).reshape(n, -1, half)[...] *= turns
+            return
+        pairs = qk.reshape(n, -1, 2, half)
+        turned = self.arena["turned"][:n].view(np.complex64).reshape(n, -1, half)
+        turned.real, turned.imag = pairs[:, :, 0], pairs[:, :, 1]
+        turned *= turns
+        pairs[:, :, 0], pairs[:, :, 1] = turned.real, turned.imag
 
     def _attend(self, layer: int, q: Array, k: Array, v: Array, mixed: Array) -> None:
         """Keep k and v, then mix the values of all tokens so far, by the softmax of q · k, into ``mixed``."""
@@ -286,9 +292,11 @@ class Runtime:
         keys, values = (self.arena[name][layer, :, :, :width] for name in ("keys", "values"))  # (heads, context, width)
         for kept, new in ((keys, k), (values, v)):
             kept[:, self.used : time] = new.reshape(n, heads, width).swapaxes(0, 1)
-        queries = self.arena["queries"].reshape(-1)[: q.size].reshape(heads, group, n, width)
-        queries[...] = q.reshape(n, heads, group, width).transpose(1, 2, 0, 3)
-        rows = queries.reshape(heads, group * n, width)
+        rows, found = q.reshape(-1, group, width), mixed.reshape(-1, group, width)  # of one token
+        if n > 1:
+            queries = self.arena["queries"].reshape(-1)[: q.size].reshape(heads, group, n, width)
+            queries[...] = q.reshape(n, heads, group, width).transpose(1, 2, 0, 3)
+            rows = found = queries.reshape(heads, group * n, width)
         scores = self.arena["scores"][:, : group * n, :time]  # row g · n + t: head g of the group, token t
         np.matmul(rows, keys[:, :time].swapaxes(1, 2), out=scores)
         scores *= np.float32(1 / math.sqrt(width))
@@ -297,11 +305,9 @@ class Runtime:
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        np.matmul(scores, values[:, :time], out=rows)
-        mixed.reshape(n, heads, group, width)[...] = queries.transpose(2, 0, 1, 3)
-
-    def _vector(self, name: str) -> Array:
-        return self._weights[name][0].view("<f4")
+        np.matmul(scores, values[:, :time], out=found)
+        if n > 1:
+            mixed.reshape(n, heads, group, width)[...] = queries.transpose(2, 0, 1, 3)
 
     def _row(self, name: str, row: int) -> Array:
         raw, kind, shape = self._weights[name]
@@ -325,7 +331,19 @@ def _drawn(logits: Array, temperature: float, random: np.random.Generator) -> in
     return min(int(np.searchsorted(sums, random.random() * sums[-1], side="right")), len(logits) - 1)
 
 
-_ROWS = ("x", "normed", "mixed", "step", "qk", "v", "qkv", "gate", "spare", "inner")  # buffers of a row a token
+class Rows:
+    """The first ``n`` rows of the buffers that have a row for each token, and where they lie; made once for each n."""
+
+    def __init__(self, arena: dict[str, Array], config: BumpConfig, n: int) -> None:
+        names = ("x", "normed", "mixed", "step", "qk", "v", "qkv", "gate", "spare", "inner")
+        self.arrays = a = {name: arena[name][:n] for name in names if name in arena}
+        if "qk" in a:
+            a["q"], a["k"] = a["qk"][:, : config.heads_width], a["qk"][:, config.heads_width :]
+        else:
+            a["q"], a["k"], a["v"] = np.split(a["qkv"], 3, axis=1)
+        packed = arena["packed"].reshape(-1)
+        self.given = {name: Given(a[name], packed) for name in ("normed", "mixed", "inner")}
+        self.places = {name: place(array) for name, array in a.items()}
 
 
 def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocator:
@@ -336,8 +354,9 @@ def arena_plan(config: BumpConfig, context: int, batch: int = 1) -> BumpAllocato
         widths |= {"qkv": 3 * config.embed, "spare": config.intermediate}
     else:
         both = config.heads_width + kv
-        widths |= {"qk": both, "v": kv, "cos": half, "sin": half}
-        widths |= {"even": both // 2, "odd": both // 2, "gate": config.intermediate}
+        widths |= {"qk": both, "v": kv, "turns": 2 * half, "gate": config.intermediate}
+        if config.architecture == "qwen2":
+            widths["turned"] = both
     for name, width in (widths | {"inner": config.intermediate, "queries": config.heads_width}).items():
         plan.reserve(name, batch, width)
     plan.reserve("packed", packed_floats(batch, max(config.embed, config.intermediate, config.heads_width)))
