@@ -57,7 +57,7 @@ class Crew:
 
     def multiply(self, *job: int) -> None:
         """A product: kind, w, its stride, rows, n, x, its stride, vectors, out, its stride. See ``take_part``."""
-        JOB.pack_into(self._desk, products.JOB, *job)
+        JOB.pack_into(self._desk.data, products.JOB, *job)
         self._work(self._at, self._own, self.threads > 1 and job[3] > products.TILE, -1, self._rest)
 
     def _help(self, tile: np.ndarray, shift: int) -> None:
