@@ -85,6 +85,7 @@ REGISTERS = {
     "every_half8": lambda address: np.full(8, at(address, "<f2", 1)[0], f32),
     "every_half16": lambda address: np.full(16, at(address, "<f2", 1)[0], f32),
     "every_float16": lambda v: np.full(16, v, f32),
+    "every_int16": lambda v: np.full(16, v, np.int32),
     "signed": lambda v: (v.view(np.int8) if v.dtype == np.uint8 else v).astype(f32),
     "unsigned": lambda v: v.astype(f32),
     "sum_of": lambda v: f32(v.sum()),

@@ -24,6 +24,7 @@ from .lanes import (
     dot,
     every_float16,
     every_half8,
+    every_int16,
     fetch,
     floats16,
     half_at,
@@ -36,24 +37,35 @@ from .lanes import (
 )
 from .unpacking import FORMS, Form, one_of
 
-f32 = np.float32
+f32, i32 = np.float32, np.int32
 AHEAD = 4096  # bytes: as far before its use a row is asked for, where it is used once
 
 
 @register_jitable
 def more(total: Any, q: Any, scales: Any, x: int) -> Any:
     """Of 64 weights and 64 activations: sixteen sums of four products, each times its scale, are added to ``total``."""
-    found = signed(dot(ints16(x + 64), q, bytes64(x)))
-    return plus_product(total, found, scales * floats16(x + 128))
+    return _from(total, ints16(x + 64), q, scales, x)
+
+
+@register_jitable
+def more_unraised(total: Any, q: Any, scales: Any, x: int) -> Any:
+    """The same for a type with mins: its integers were not raised, so there is nothing to take off."""
+    return _from(total, every_int16(i32(0)), q, scales, x)
+
+
+@register_jitable
+def _from(total: Any, start: Any, q: Any, scales: Any, x: int) -> Any:
+    return plus_product(total, signed(dot(start, q, bytes64(x))), scales * floats16(x + 128))
 
 
 def of_32(block: Callable[[int], Any], size: int, with_mins: bool) -> Any:
     """The function for a type of 32 weights and ``size`` bytes a block; see ``unpacking.to_tile_by_32``."""
+    add = more_unraised if with_mins else more
 
     @register_jitable
     def chunk(total: Any, at: int, x: int) -> Any:
         scales = join(every_half8(at), every_half8(at + size))
-        return more(total, join(block(at), block(at + size)), scales, x)
+        return add(total, join(block(at), block(at + size)), scales, x)
 
     @register_jitable
     def mins_of(w: int, mins: int, n: int) -> None:
@@ -75,17 +87,18 @@ def of_32(block: Callable[[int], Any], size: int, with_mins: bool) -> Any:
     return product
 
 
-def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size: int) -> Any:
+def of_256(block: Callable[[int], Any], scales: Callable[[int, int], Any], size: int, with_mins: bool) -> Any:
     """The function for a type of 256 weights and ``size`` bytes a block; see ``unpacking.to_tile_by_256``."""
+    add = more_unraised if with_mins else more
 
     @register_jitable
     def chunks(total: Any, at: int, mins: int, x: int) -> Any:
         q0, q1, q2, q3 = block(at)
         s0, s1, s2, s3 = scales(at, mins)
-        total = more(total, q0, s0, x)
-        total = more(total, q1, s1, x + 192)
-        total = more(total, q2, s2, x + 384)
-        return more(total, q3, s3, x + 576)
+        total = add(total, q0, s0, x)
+        total = add(total, q1, s1, x + 192)
+        total = add(total, q2, s2, x + 384)
+        return add(total, q3, s3, x + 576)
 
     @register_jitable
     def product(w: int, v: int, w_mins: int, v_mins: int, x: int, n: int) -> Any:
@@ -112,7 +125,7 @@ def of(form: Form) -> Any:
     """The function that multiplies any number of rows of a type with a vector, two at a time; see ``multiply_one``."""
     with_mins = form.with_mins
     by_32 = form.scales is None
-    two = of_32(form.block, form.size, with_mins) if by_32 else of_256(form.block, form.scales, form.size)
+    two = of_32(form.block, form.size, with_mins) if by_32 else of_256(form.block, form.scales, form.size, with_mins)
 
     @register_jitable
     def multiply(w: int, stride: int, room: int, rows: int, n: int, x: int, place: int) -> None:
