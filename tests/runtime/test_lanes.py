@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 from ctypes import CFUNCTYPE, c_void_p, cast
+from types import SimpleNamespace
 
+import llvmlite.binding
 import numba
 import numpy as np
 import pytest
+from llvmlite import ir
 
 from miniquant.runtime import lanes
 from miniquant.runtime.lanes import (
@@ -41,6 +44,7 @@ from miniquant.runtime.lanes import (
     largest,
     nearest,
     outward,
+    pause,
     plus_product,
     read_shared,
     signed,
@@ -268,6 +272,32 @@ def test_fetching_what_is_no_address_does_no_harm():
     numba.njit(lambda address: fetch(address))(1)
 
 
+@pytest.mark.parametrize(
+    ("triple", "instruction"),
+    [
+        ("x86_64-unknown-linux-gnu", "call void @llvm.x86.sse2.pause()"),
+        ("i686-pc-windows-msvc", "call void @llvm.x86.sse2.pause()"),
+        ("aarch64-unknown-linux-gnu", "call void @llvm.aarch64.hint(i32 1)"),
+        ("arm64-apple-darwin23.0.0", "call void @llvm.aarch64.hint(i32 1)"),
+        ("riscv64-unknown-linux-gnu", ""),
+    ],
+)
+def test_a_pause_is_the_processor_s_own_instruction_or_none(triple, instruction):
+    module = ir.Module()
+    module.triple = triple
+    builder = ir.IRBuilder(ir.Function(module, ir.FunctionType(ir.VoidType(), []), "f").append_basic_block())
+    signature, code = pause._defn(None)
+    code(SimpleNamespace(get_dummy_value=lambda: None), builder, signature, ())
+    builder.ret_void()
+    calls = [line.strip().replace('"', "") for line in str(module).splitlines() if "call" in line]
+    assert calls == [instruction] * bool(instruction)
+    llvmlite.binding.parse_assembly(str(module)).verify()
+
+
+def test_a_pause_takes_nothing_and_gives_nothing():
+    assert numba.njit(lambda: pause())() is None
+
+
 def test_a_function_of_c_is_called():
     seen = []
     function = CFUNCTYPE(None)(lambda: seen.append(1))
@@ -287,5 +317,6 @@ def test_functions_keep_their_docstrings():
         "outward",
         "largest",
         "sum_of",
+        "pause",
     ):
         assert getattr(lanes, name).__doc__, name
