@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from concurrent.futures import Future
 
@@ -322,3 +323,25 @@ def test_what_is_multiplied_to_compile_is_of_whole_rows_and_has_the_room_that_it
     monkeypatch.setattr(kernels, "Given", given)
     kernels.warm([kind])
     assert seen == [((2, 256), np.float32, kernels.packed_floats(2, 256))]
+
+
+def test_vectors_of_another_type_or_order_in_memory_are_made_float32_first():
+    raw, n = random_blocks(BumpType.Q8_0, 3, 2, 5), 64
+    x = np.random.default_rng(3).normal(size=(2, n)).astype(np.float32)
+    for given_ in (x.astype(np.float64), np.asfortranarray(x)):
+        out = np.full((2, 3), np.nan, np.float32)
+        matmul(raw.reshape(-1), BumpType.Q8_0, given_, out)
+        assert np.array_equal(out, product(raw, BumpType.Q8_0, x))
+
+
+@pytest.mark.parametrize(("threads", "rows", "opened"), [(1, 64, 0), (2, 64, 1), (2, products.TILE, 0)])
+def test_the_desk_is_opened_to_helpers_only_if_there_are_some_and_the_product_is_not_small(threads, rows, opened):
+    raw, n = random_blocks(BumpType.Q8_0, rows, 2, 1), 64
+    team = Crew(threads, n)
+    vectors = Given(np.ones((1, n), np.float32), np.empty(packed_floats(1, n), np.float32))
+    multiply(team, Matrix(raw.reshape(-1), BumpType.Q8_0, (rows, n)), vectors, place(np.empty((1, rows), np.float32)))
+    assert team._desk.view(np.int64)[products.EPOCH // 8] == opened
+
+
+def test_the_threads_of_a_crew_have_a_name():
+    assert crew._pool(2).submit(lambda: threading.current_thread().name).result(timeout=20).startswith("bump")

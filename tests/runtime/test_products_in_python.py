@@ -242,7 +242,7 @@ def test_what_is_left_of_a_chunk_counts_nothing(kind):
 
 @of_integers
 def test_two_rows_are_asked_for_a_piece_at_a_time_some_time_before_they_are_used(kind):
-    n = max(128, kind.ggml.block)
+    n = 2 * max(64, kind.ggml.block)
     room = Room(kind, 3, n, 1)
     stride, first = room.raw.shape[1], room.raw.ctypes.data
     fetched.clear()
