@@ -55,7 +55,7 @@ def cases(random):
         [_filled(-5, 10), _filled(0), _filled(-3, 12)],
         [_filled(-7.501, 7.505)],  # 15.006 / 15 is 1.0004, which float16 rounds to 1
         [_filled(-0.3, 0.6)],
-        [_filled(-0.5, 14.5), _filled(-1.5, 13.5), _filled(-2.5, 12.5), _filled(-12.5, 2.5)],  # zero lies between two integers
+        [_filled(-0.5, 14.5), _filled(-1.5, 13.5), _filled(-2.5, 12.5), _filled(-14.5, 0.5)],  # zero lies between two integers
         [STEP * np.array(_filled(-7.5, 7.5)), STEP * np.array(_filled(-3.5, 11.5))],  # so it does here, and 1 / scale is rounded
         [[-5, 10, *[1] * 36, 20]],  # blocks of another length
         [[50000, -25000], [0, -3]],
