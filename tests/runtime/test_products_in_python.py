@@ -171,7 +171,7 @@ def close(out: np.ndarray, raw: np.ndarray, kind: BumpType, x: np.ndarray) -> bo
 
 def sizes_of(kind: BumpType) -> tuple[int, int]:
     """Rows that fill chunks of 64, or of 512, and rows that do not."""
-    return (37, 64) if kind in FLOATS else (256, 512) if kind.ggml.block == 256 else (32, 544, 64, 576)
+    return (37, 64) if kind in FLOATS else (256, 512, 1024) if kind.ggml.block == 256 else (32, 544, 64, 576)
 
 
 class Room:
@@ -202,7 +202,7 @@ class Room:
 
 
 @every_kind
-@pytest.mark.parametrize(("rows", "tokens"), [(1, 1), (3, 1), (3, 2), (2, 6)])
+@pytest.mark.parametrize(("rows", "tokens"), [(1, 1), (3, 1), (3, 2), (2, 5), (2, 6)])
 def test_a_tile_of_rows_times_all_vectors_is_the_product_and_nothing_beside_it_is_touched(kind, rows, tokens):
     for n in sizes_of(kind):
         room = Room(kind, rows, n, tokens)
@@ -213,7 +213,7 @@ def test_a_tile_of_rows_times_all_vectors_is_the_product_and_nothing_beside_it_i
 
 @of_integers
 def test_a_single_vector_needs_no_tile_only_room_for_the_mins_of_two_rows(kind):
-    for n in (size for size in sizes_of(kind) if size % 64 == 0):
+    for n in (size for size in sizes_of(kind)[:2] if size % 64 == 0):
         room = Room(kind, 3, n, 1)
         LOOPS.multiply(int(kind.ggml), room.raw.ctypes.data, room.raw.shape[1], room.tile.ctypes.data, 3, n,
                        room.vectors, room.place)  # fmt: skip
