@@ -55,7 +55,7 @@ def cases(random):
         ("54 46 4c 54", 0x544C4654),
         ("ce fa ed fe", 0xFEEDFACE),
         ("4c 46 54 00", 0x474C4654),  # three of the four bytes, in five ways
-        ("54 46 4c 00", 0x474C4654),
+        ("4c 47 47 4c", 0x474C4654),  # the last bytes of one order, the first of the other
         ("00 46 4c 47", 0x474C4654),
         ("47 4c 46 00", 0x474C4654),
         ("00 4c 46 54", 0x474C4654),

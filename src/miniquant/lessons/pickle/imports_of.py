@@ -108,7 +108,7 @@ def cases(random):
         pickle.dumps([OrderedDict(a=1), OrderedDict(b=2), {3}], 2),
         pickle.dumps({f"w{n}": int(n) for n in random.integers(0, 99, 6)}, 4),
     ]
-    alike = (0, "EXTEND", 7, []), (2, "GLOBALS", ("os", "system"), []), (5, "EXT2", 300, ["os"])
+    alike = (0, "EXTEND", 7, []), (2, "GLOBALS", ("os", "system"), []), (5, "EXT2", 0, ["os"])
     extended = [Watched(*one) for one in alike]
     return [*((watched(one),) for one in data), (extended,)]  # opcodes that begin like some that import
 

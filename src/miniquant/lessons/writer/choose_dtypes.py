@@ -81,7 +81,7 @@ def cases(random):
         (model, every),
         (wide, {"fc.weight": "q8_per_channel"}),
         ({}, {}),
-        (toy(a=(1, 64), **{"A ": (3, 5), "é\n": (2, 64)}), {"a": "q4_per_group_64", "A ": "q8_per_channel"}),
+        (toy(a=(1, 64), a2=(1, 64), **{"A ": (3, 5), "é\n": (2, 64)}), {"a": "q4_per_group_64", "A ": "q8_per_channel"}),
         (wide, {"fc.weight": "f16"}),
         (toy(scale=(), conv__weight=(2, 3, 64)), {"conv.weight": "f16", "scale": "f32"}),
         (toy(scale=(), a=(1,)), {"scale": "f16"}),
