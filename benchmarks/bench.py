@@ -163,6 +163,14 @@ def memory(size: int, folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def llama_sizes(megabytes: int, bits: float) -> tuple[int, int, int, int]:
+    """Of a Llama of about so many megabytes: its width, that of keys and values, the inner width, and its layers."""
+    embed = 1024 if megabytes < 300 else 2048
+    kv, inner = embed // 4, embed * 11 // 4
+    layer = 2 * embed * (embed + kv) + 3 * embed * inner
+    return embed, kv, inner, max(1, round(megabytes * 8e6 / bits / layer))
+
+
 def table(title: str, columns: tuple[str, ...], rows: dict[str, dict[str, float]]) -> str:
     """A titled table of numbers for the terminal; what a row lacks is left out."""
     width = max(map(len, rows))

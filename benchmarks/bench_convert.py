@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from bench import HERE, table
+from bench import HERE, llama_sizes, table
 from safetensors.torch import save_file
 
 from miniquant.core.machine import hardware, versions
@@ -49,10 +49,7 @@ def write_folder(folder: Path, megabytes: int) -> int:
     """A model folder of about so many megabytes; returns the bytes of its largest tensor, as float32."""
     shutil.copytree(minillama.folder(), folder)
     config = json.loads((folder / "config.json").read_text("utf-8"))
-    embed = 1024 if megabytes < 300 else 2048
-    inner = embed * 11 // 4
-    layer = 2.5 * embed * embed + 3 * embed * inner
-    layers = max(1, round(megabytes * 1e6 / 2 / layer))
+    embed, kv, inner, layers = llama_sizes(megabytes, 16)
     config |= {"hidden_size": embed, "intermediate_size": inner, "num_hidden_layers": layers, "dtype": "bfloat16"}
     config |= {"num_attention_heads": embed // 64, "num_key_value_heads": embed // 256, "head_dim": 64}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
@@ -61,7 +58,7 @@ def write_folder(folder: Path, megabytes: int) -> int:
     def matrix(*shape: int) -> torch.Tensor:
         return (torch.randn(shape, generator=generator) * 0.02).to(torch.bfloat16)
 
-    vocab, kv = config["vocab_size"], embed // 4
+    vocab = config["vocab_size"]
     tensors = {"model.embed_tokens.weight": matrix(vocab, embed), "lm_head.weight": matrix(vocab, embed)}
     tensors["model.norm.weight"] = torch.ones(embed, dtype=torch.bfloat16)
     shapes = {"self_attn.q_proj": (embed, embed), "self_attn.k_proj": (kv, embed), "self_attn.v_proj": (kv, embed)}

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench import HERE, table
+from bench import HERE, llama_sizes, table
 
 from miniquant.core.machine import hardware, versions
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -48,13 +48,9 @@ def blocks(random: np.random.Generator, rows: int, n: int, kind: GGMLType) -> Ra
 def write_llama(folder: Path, name: str, megabytes: int) -> Path:
     """A llama of about so many megabytes as GGUF and as bump."""
     main, better = GGMLType[name.removesuffix("_M")], BETTER.get(name, {})
-    embed = 1024 if megabytes < 300 else 2048
-    inner, kv = embed * 11 // 4, embed // 4
+    embed, kv, inner, layers = llama_sizes(megabytes, main.bits_per_weight + (0.3 if better else 0))
     shapes = {"attn_q": (embed, embed), "attn_k": (kv, embed), "attn_v": (kv, embed), "attn_output": (embed, embed)}
     shapes |= {"ffn_gate": (inner, embed), "ffn_up": (inner, embed), "ffn_down": (embed, inner)}
-    weights = sum(rows * n for rows, n in shapes.values())
-    bits = main.bits_per_weight + (0.3 if better else 0)
-    layers = max(1, round(megabytes * 8e6 / bits / weights))
     random = np.random.default_rng(0)
     ones = np.ones(embed, np.float32)
     tensors: dict[str, Any] = {"output_norm.weight": ones}

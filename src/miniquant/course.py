@@ -78,11 +78,7 @@ COMMANDS = {
             Step("", ("python", "tools/course.py", "--check")),
             Step("", ("python", "tools/spanish.py", "--check")),
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
-            Step(
-                "",
-                (*COMPARED, "notebooks", "solutions"),
-                (ONE_THREAD, NO_RECORD),
-            ),
+            Step("", (*COMPARED, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD)),
             Step(
                 "the library: units, properties, referees, doctests",
                 (*PYTEST, *LONGEST, "-p", "no:nbval", "--doctest-modules", "src", "tests"),

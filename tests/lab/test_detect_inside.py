@@ -161,7 +161,7 @@ def test_zeros_are_not_called_nibbles():
 def test_bytes_that_are_too_many_are_traced_to_a_field():
     source = Q8.format(scale=RIGHT, divisor="scale", rounding="np.rint")
     source = source.replace("scale.tobytes() +", "scale.tobytes() + bytes(5) +")
-    assert "the values at the end are right, and what comes before is too long" in said("encode_q8", source)
+    assert "the scales are right, and the values are too long" in said("encode_q8", source)
 
 
 def test_codes_that_are_always_exchanged_are_said():

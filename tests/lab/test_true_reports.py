@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import numpy as np
@@ -629,3 +630,16 @@ def test_of_a_solution_that_differs_in_one_place_it_is_not_said_that_it_differs_
 
     text = repr(evaluate(find("fold_into_norm"), fold_into_norm))
     assert "takes 1 for the last row of `scale`, in one place at least" in text
+
+
+def test_of_wrong_numbers_it_is_said_which_inputs_are_right():
+    def q8_dot(blocks, x):
+        """Each block meets every n-th number of x."""
+        d = blocks[:, :2].copy().view("<f2")[:, 0].astype(np.float64)
+        q = blocks[:, 2:].copy().view(np.int8).astype(np.float64)
+        return float(d @ np.einsum("bi,ib->b", q, x.reshape(32, -1).astype(np.float64)))
+
+    text = repr(evaluate(find("q8_dot"), q8_dot))
+    assert re.search(
+        r"of the inputs tried, all \d+ where `blocks` has one row are right, and \d+ of the \d+ others", text
+    )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..limit import TooSlow
 from ..verdict import Call, Facts
-from .classes import FEWEST, NEARLY, at_least_where, where
+from .classes import FEWEST, NEARLY, at_least_where, right_where, where
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
 from .results import is_choice, is_side, of_results
@@ -125,6 +125,8 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text += f" ({n} of {len(counted)}, cases and further inputs)" if whole else ""
     elif not place and whole:
         text += _in_a_list(facts, seen, wrong, every_wrong, among)
+        if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
+            text += f"; {tried}, {part}"
     return _ended(seen, text)
 
 

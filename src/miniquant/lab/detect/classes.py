@@ -20,6 +20,8 @@ FEWEST = 3  # wrong calls of which such a property is said: fewer may have it by
 SETS = 40  # so many sets of as many inputs there must be: of few inputs, many properties fit by chance
 CONFIRMED = 3  # so many further inputs with a property, and so many without it, confirm it
 NEARLY_ALL = 0.9  # such a share of the inputs with a property is wrong: others may be right by chance
+MOST = 0.5  # more than such a share of the inputs without a property is wrong, where those with it are right
+TRIVIAL = (" is 0", " is empty", " is None", " is all zeros")  # nearly every function is right there
 NEARLY = "nearly "  # stands before such a property
 CROSSING = 2  # and so many cases that one small change makes inputs of the other kind
 Test = Callable[[Call], bool]
@@ -122,6 +124,31 @@ def at_least_where(
         if enough and all(call.problem for call in inside) and not text.startswith("everywhere"):
             return text
     return ""
+
+
+def right_where(
+    facts: Facts, wrong: Sequence[Call], among: Sequence[Call], fresh: Sequence[Call], changed: Sequence[Call]
+) -> str:
+    """``all 9 where `a` has one row are right, and 30 of the 41 others are wrong``: a property of right calls alone.
+
+    Most of the others must be wrong, and so many ``fresh`` and ``changed`` calls have it that chance does not explain
+    it. Of several such properties the one without which the largest share is wrong; "" if there is none.
+    """
+    chosen, calls = {call.number for call in wrong}, [*among, *fresh, *changed]
+    tables = {call.number: properties_at(facts.spec, call.number) for call in among}
+    best, said = MOST, ""
+    for name in dict.fromkeys(name for table in tables.values() for name in table):
+        true = {number for number, table in tables.items() if table.get(name)}
+        if len(true) < 2 or true & chosen or name.endswith(TRIVIAL):
+            continue
+        holds = _has(facts.spec, [name])
+        inside, others = ([call for call in calls if holds(call) == yes] for yes in (True, False))
+        n = sum(call.problem is not None for call in others)
+        enough = len(inside) >= len(true) + 3 * CONFIRMED and not any(call.problem for call in inside)
+        if enough and n > best * len(others):
+            best = n / len(others)
+            said = f"all {len(inside)} {name} are right, and {n} of the {len(others)} others are wrong"
+    return said
 
 
 def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -> Iterator[tuple[str, Test]]:

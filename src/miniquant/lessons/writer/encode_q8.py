@@ -56,13 +56,13 @@ def cases(random):
     tenth, *steps = np.array([0.1, 0.37, 0.83], np.float16).astype(float).tolist()
     small = [
         [[127, 1, -1]],
-        [[127, 2.5, -2.5, 0.5]],
+        [[0, 0, 0], [0, 0, 0]],
         [[1, 2, 127], [254, -2, 4]],
         [[1, 2], [127, -254], [-63.5, 0]],
-        [[0, 0], [0, 0]],
+        [[0, 0], [127, 64]],
         [[127.05, 2.5005, -3.5005]],  # the scale 1.0004 becomes 1 in float16
         [[190 * 2**-24, 2**-24, -190 * 2**-24, 0]],  # the scale 1.5 × 2**-24 becomes 2**-24, so that 190 is clipped
-        [[1e-6, -1e-6], [127, -1], [0, 0]],  # the first scale becomes 0 in float16
+        [[1e-6, -1e-6], [127, -1]],  # the first scale becomes 0 in float16
         [[-127, 0.5, 1.5], [-1, 127, -0.5]],
         [[127 * tenth, *((k + 0.5) * tenth for k in range(126))]],  # every tie, with a scale that is no power of two
     ]
@@ -70,7 +70,7 @@ def cases(random):
     small.append([[127 * 60000, -60000, 30000], [127 * 65504, 65504 * 3, 65504 * 2.5]])  # large scales
     below, above = np.nextafter(np.float32([2.5, 2.5]), np.float32([0, 3])).tolist()
     small.append([[127, below, above, -below, -above, 127 * 1.00048828125]])
-    small.append([[np.nextafter(np.float32(127 * 1.00048828125), np.float32(128))], [-5]])  # w * (1 / 127) is another scale
+    small.append([[np.nextafter(np.float32(127 * 1.00048828125), np.float32(128)), 5]])  # w * (1 / 127) is another scale
     small.append(np.array([[127, 2, -3, 4], [5, 254, -7, 8]]).astype(np.float32, order="F"))  # column after column
     toy = (np.arange(32).reshape(4, 8) - 16) / 10
     return [(np.array(a, np.float32),) for a in [*small, toy, random.normal(0, 0.02, (8, 96))]]
