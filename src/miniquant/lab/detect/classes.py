@@ -137,8 +137,7 @@ def right_where(
     chosen, calls = {call.number for call in wrong}, [*among, *fresh, *changed]
     tables = {call.number: properties_at(facts.spec, call.number) for call in among}
     best, said = MOST, ""
-    for name in dict.fromkeys(name for table in tables.values() for name in table):
-        true = {number for number, table in tables.items() if table.get(name)}
+    for name, true in _having(tables).items():
         if len(true) < 2 or true & chosen or name.endswith(TRIVIAL):
             continue
         holds = _has(facts.spec, [name])
@@ -155,15 +154,13 @@ def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -
     """Properties of exactly these calls: the words, and whether another call has it."""
     chance = math.comb(len(among), len(chosen)) < SETS
     tables = {call.number: properties_at(facts.spec, call.number) for call in among}
-    names = dict.fromkeys(name for table in tables.values() for name in table)
     by_lesson = of_lesson(facts, among)
     named = tuple(f"where {words}" for words in quantities_of(facts.spec, among[0].case))
     has = partial(_has, facts.spec)
     alike = [name for name, true in by_lesson.items() if true == chosen]
     if len(alike) > 1 and len(chosen) > 1 and not facts.fresh:
         return  # no input tells which of them it is
-    for name in names:
-        true = {number for number, table in tables.items() if table.get(name)}
+    for name, true in _having(tables).items():
         simple = name in by_lesson or name.endswith(OF_ONE) or name.startswith(named)
         enough = len(chosen) >= (FEWEST if name.endswith(ITEMS) else 2) and not chance
         if true == chosen and (simple or enough):
@@ -185,6 +182,12 @@ def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -
             yield f"{one} and {two.removeprefix('where ')}", _both_hold(has([one]), has([two]))
 
 
+def _having(tables: dict[int, dict[str, bool]]) -> dict[str, set[int]]:
+    """For each property the numbers of the calls that have it."""
+    names = dict.fromkeys(name for table in tables.values() for name in table)
+    return {name: {number for number, table in tables.items() if table.get(name)} for name in names}
+
+
 def _has(spec: Exercise, names: Sequence[str], yes: bool = True) -> Test:
     """Whether a call has one of these properties; or none of them, if not ``yes``."""
     return lambda call: any(properties_at(spec, call.number).get(name, False) for name in names) == yes
@@ -202,8 +205,7 @@ def _or(names: Sequence[str]) -> str:
 
 def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> Iterator[list[str]]:
     """``where a is so``, ``where b is so``: properties of at least two right calls each, and together of all."""
-    names = dict.fromkeys(name for table in tables.values() for name in table)
-    have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
+    have = _having(tables)
     ends = (*OF_ONE, *(f" has {n}" for n in ITEMS))
     inside = [(name, true) for name, true in have.items() if true <= right and len(true) > 1 and name.endswith(ends)]
     for n, (one, a) in enumerate(inside):
@@ -234,9 +236,8 @@ def _both(tables: dict[int, dict[str, bool]], chosen: set[int], pairs: bool) -> 
     """
     if len(chosen) < 2:
         return
-    names = dict.fromkeys(name for table in tables.values() for name in table)
-    have = {name: {number for number, table in tables.items() if table.get(name)} for name in names}
-    wide = [name for name in names if chosen < have[name]]
+    have = _having(tables)
+    wide = [name for name in have if chosen < have[name]]
     for one in wide:
         for two in wide:
             if (pairs or " is '" in one) and one != two and have[one] & have[two] == chosen:
