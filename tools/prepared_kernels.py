@@ -80,7 +80,7 @@ class Prepared:
                 command = [sys.executable, __file__, str(self.address), for_whom, *self.libraries]
                 nothing = subprocess.DEVNULL
                 self.process = subprocess.Popen(command, stdin=nothing, stdout=nothing)
-                while not self.address.exists():
+                while not self.address.exists() and self.process.poll() is None:  # if it ended, connecting fails
                     time.sleep(0.01)
         with socket.socket(socket.AF_UNIX) as connection:
             connection.connect(str(self.address))
