@@ -5,9 +5,9 @@ python benchmarks/bench_gguf.py [--size 4096] [--types Q8_0 Q4_K …] [--repetit
 Rates are in MB/s of float32, whatever the type in the file, the best of the repetitions. In turns, so that a busy
 moment of the machine meets all of them, run ours in numpy, ours compiled, both in one thread, ours compiled in two,
 ggml's C in one, the `gguf` package's numpy where it has the type, and `np.copyto`. "encode" and "decode" return fresh
-memory, as they do for a user; waiting for its pages is part of their time. "decode again" fills the same memory each
-time. With --types only the codecs of those types run, and nothing is written. Else it writes gguf.json; ten minutes on
-a quiet machine.
+memory, as they do for a user; waiting for its pages is part of their time. "encode again" and "decode again" fill the
+same memory each time, as `np.copyto` does. With --types only the codecs of those types run, and nothing is written.
+Else it writes gguf.json; ten minutes on a quiet machine.
 """
 
 from __future__ import annotations
@@ -83,13 +83,16 @@ def official(function: Callable[..., Any], array: np.ndarray, kind: GGMLType) ->
 
 def jobs_of(what: str, w: np.ndarray, raw: np.ndarray, kind: GGMLType, ggml: Any) -> dict[str, Job]:
     """What runs in turns: column -> a job."""
-    kept, target = np.empty_like(w), np.empty_like(w)
+    kept, room, target = np.empty_like(w), np.empty_like(raw[: len(w)]), np.empty_like(w)
     if what == "encode":
         ours, theirs = partial(encode, w, kind), partial(ggml.quantize, w, kind, None)
         package = official(gguf.quants.quantize, w, kind)
     elif what == "decode":
         ours, theirs = partial(decode, raw, kind), partial(ggml.dequantize, raw, kind)
         package = official(gguf.quants.dequantize, raw, kind)
+    elif what == "encode again":
+        ours, package = partial(encode, w, kind, None, room), None
+        theirs = partial(ggml.lib.ggml_quantize_chunk, kind, w.ctypes.data, room.ctypes.data, 0, *w.shape, None)
     else:
         to_float = ggml.lib.ggml_get_type_traits(kind).contents.to_float
         ours = partial(decode, raw, kind, kept)
@@ -103,8 +106,8 @@ def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, 
     """MB/s of float32, the best, for encoding and decoding one matrix in each type.
 
     F32 is missing: there is nothing to do but hand out the same bytes. An encoder that searches is measured on an
-    eighth of the matrix. Its decoder gets the blocks of that eighth eight times, and so does the decoder of a type that
-    ggml encodes here, slowly.
+    eighth of the matrix, in fresh memory alone. Its decoder gets the blocks of that eighth eight times, and so does the
+    decoder of a type that ggml encodes here, slowly.
 
     "times C" and "times one" are ratios of these rates: compiled to ggml, and two threads to one.
     """
@@ -114,8 +117,9 @@ def codecs(w: np.ndarray, kinds: list[GGMLType], repetitions: int) -> dict[str, 
         w = whole[: -(-len(whole) // 8)] if codec.searches or not codec.encodes else whole
         raw = encode(w, kind) if codec.encodes else ggml.quantize(w, kind, np.ones(w.shape[1], np.float32))
         raw = np.resize(raw, (len(whole), raw.shape[1]))  # rows again and again
-        for what in ("encode", "decode", "decode again")[not codec.encodes :]:
-            of = w if what == "encode" else whole
+        encodes = ("encode", "encode again")[: 0 if not codec.encodes else 1 if codec.searches else 2]
+        for what in (*encodes, "decode", "decode again"):
+            of = w if what in encodes else whole
             seconds = in_turns(jobs_of(what, of, raw, kind, ggml), repetitions)
             rates = {name: of.nbytes / 1e6 / min(each) for name, each in seconds.items()}
             rates["times C"] = rates["compiled"] / rates["ggml's C"]

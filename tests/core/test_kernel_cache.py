@@ -44,9 +44,19 @@ def test_the_folder_s_name_is_made_from_the_sources_and_the_registers(room, tmp_
     (room / "b.py").rename(room / "c.py")
     names.add(kernel_cache.folder_for(room))
     assert len(names) == 5 and None not in names
-    (tmp_path / "registers.py").write_text("")
+    (tmp_path / "more").mkdir()
+    for text in ("5", "6"):  # of a second folder
+        (tmp_path / "more" / "d.py").write_text(text)
+        names.add(kernel_cache.folder_for(room, tmp_path / "more"))
+    assert len(names) == 7
     monkeypatch.setattr(kernel_cache, "__file__", str(tmp_path / "kernel_cache.py"))
-    assert kernel_cache.folder_for(room) not in names
+    (tmp_path / "machine_code.py").write_text("")
+    for name in ("registers.py", "machine_code.py"):
+        (tmp_path / "registers.py").touch()
+        names.add(kernel_cache.folder_for(room))
+        (tmp_path / name).write_text("other")
+        names.add(kernel_cache.folder_for(room))
+    assert len(names) == 10
 
 
 @posix
@@ -56,14 +66,12 @@ def test_the_folder_is_the_user_s_alone(room):
 
 def test_what_is_compiled_lies_in_the_folder_and_other_programs_functions_stay_where_they_were(room):
     function, before = function_of(room), numba.config.CACHE_DIR
-    assert not kernel_cache.is_kept(function, room)
     found = kernel_cache.compiled(function, room, error_model="numpy")
-    assert not kernel_cache.is_kept(function, room)
+    folder = kernel_cache.folder_for(room)
+    assert not any(folder.iterdir())
     x = np.ones(1, np.float32)
     found(x)
-    folder = kernel_cache.folder_for(room)
     assert x[0] == 2 and list(folder.rglob("*.nbi")) and list(folder.rglob("*.nbc"))
-    assert kernel_cache.is_kept(function, room)
     assert before == numba.config.CACHE_DIR
     assert found.targetoptions["nogil"] is True  # other threads go on meanwhile
     assert found.targetoptions["error_model"] == "numpy"
@@ -78,12 +86,10 @@ def test_a_copy_of_the_sources_elsewhere_or_newer_finds_what_was_compiled_and_an
     room.rename(tmp_path / "elsewhere")
     room = tmp_path / "elsewhere"
     os.utime(room / "a.py", (1, 1))
-    assert kernel_cache.is_kept(function_of(room), room)
     again = kernel_cache.compiled(function_of(room), room)
     again(x)
     assert x[0] == 4 and sum(again.stats.cache_hits.values()) == 1
     (room / "a.py").write_text(SOURCE.replace("2", "3"))
-    assert not kernel_cache.is_kept(function_of(room), room)
     changed = kernel_cache.compiled(function_of(room), room)
     changed(x)
     assert x[0] == 12 and not sum(changed.stats.cache_hits.values())
@@ -100,7 +106,6 @@ def test_where_nothing_can_be_kept_every_process_compiles(how, room, tmp_path, m
     x = np.ones(1, np.float32)
     kernel_cache.compiled(function_of(room), room)(x)
     assert x[0] == 2
-    assert not kernel_cache.is_kept(function_of(room), room)
 
 
 @pytest.mark.parametrize("system, name, value, expected", [

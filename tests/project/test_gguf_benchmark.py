@@ -15,7 +15,14 @@ def test_it_measures_the_types_that_are_named_and_writes_nothing(tmp_path):
     assert title == "256x256: MB/s of float32, best of 1" and not list(tmp_path.iterdir())
     columns = ["numpy", "compiled", "two threads", "ggml's C", "official", "copy", "times C", "times one"]
     assert head.split() == " ".join(columns).split()
-    kinds = ["encode Q8_0", "decode Q8_0", "decode again Q8_0", "decode IQ3_S", "decode again IQ3_S"]
+    kinds = [
+        "encode Q8_0",
+        "encode again Q8_0",
+        "decode Q8_0",
+        "decode again Q8_0",
+        "decode IQ3_S",
+        "decode again IQ3_S",
+    ]
     kinds += [f"{what} NVFP4" for what in ("encode", "decode", "decode again")]
     width = max(map(len, kinds))
     assert [row[:width].rstrip() for row in rows] == kinds

@@ -29,19 +29,14 @@ def compiled(function: Callable[..., Any], sources: Path, **options: Any) -> Any
     return found
 
 
-def is_kept(function: Callable[..., Any], sources: Path) -> bool:
-    """Whether an earlier process compiled it."""
-    folder = folder_for(sources)
-    return folder is not None and any(folder.glob(f"**/*.{function.__name__}-*.nbi"))
-
-
-def folder_for(sources: Path) -> Path | None:
-    """Where functions made of the modules in a folder are kept; ``None`` if nothing can be written there."""
+def folder_for(*sources: Path) -> Path | None:
+    """Where functions made of the modules in some folders are kept; ``None`` if nothing can be written there."""
     base = _base()
     if base is None:
         return None
     digest = hashlib.sha256()
-    for source in (*sorted(sources.glob("*.py")), Path(__file__).with_name("registers.py")):
+    ours = (Path(__file__).with_name(name) for name in ("machine_code.py", "registers.py"))
+    for source in (*(module for folder in sources for module in sorted(folder.glob("*.py"))), *ours):
         text = source.read_bytes()  # numba itself looks at the file of the outermost function alone
         digest.update(f"{source.name} {len(text)} ".encode() + text)
     folder = base / f"kernels-{digest.hexdigest()[:16]}"

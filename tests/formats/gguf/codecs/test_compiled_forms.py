@@ -17,38 +17,44 @@ from miniquant.formats.gguf.types import GGMLType
 W = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)
 
 
+def sevens(source, *given):
+    """What a form in machine code is called like."""
+    given[-1].fill(7)
+
+
+SEVENS = compiled.Kernel(sevens, (), False)
+
+
 @pytest.fixture
 def ran(monkeypatch):
     """The forms that were compiled, instead of compiling them; each fills its target with sevens."""
     found = []
 
-    def fake(function):
-        found.append(function.__name__)
-        return lambda *given: given[-1].fill(7) if given[-1].dtype == np.uint8 else None
+    def fake(dtype, what):
+        if dtype != GGMLType.Q4_K:
+            return None
+        found.append(what)
+        return SEVENS
 
-    forms = {(GGMLType.Q4_K, what): compiled.Form(only_target) for what in (compiled.ENCODE, compiled.ENCODE_WEIGHTED)}
     monkeypatch.setattr(compiled, "_compiled", fake)
-    monkeypatch.setattr(compiled, "_forms", lambda: forms)
+    monkeypatch.setattr(compiled, "_kept", lambda dtype, what: None)
     monkeypatch.setattr(compiled, "_spent", [0.0])
     monkeypatch.delenv(compiled.SWITCH, raising=False)
     return found
 
 
-def only_target(source, target):
-    """What a form looks like."""
-
-
-@pytest.mark.parametrize("spent, kept, runs", [
-    (0.0, True, False),
-    (compiled.LOAD_AFTER, True, True),
-    (compiled.LOAD_AFTER, False, False),
-    (compiled.COMPILE_AFTER, False, True),
+@pytest.mark.parametrize("spent, kept, runs, compiles", [
+    (0.0, True, False, False),
+    (compiled.LOAD_AFTER, True, True, False),
+    (compiled.LOAD_AFTER, False, False, False),
+    (compiled.COMPILE_AFTER, False, True, True),
+    (compiled.COMPILE_AFTER, True, True, False),
 ])  # fmt: skip
-def test_a_process_begins_in_numpy_loads_what_is_kept_and_compiles_last(spent, kept, runs, ran, monkeypatch):
+def test_a_process_begins_in_numpy_loads_what_is_kept_and_compiles_last(spent, kept, runs, compiles, ran, monkeypatch):
     monkeypatch.setattr(compiled, "_spent", [spent])
-    monkeypatch.setattr(compiled, "_is_kept", lambda function: kept)
+    monkeypatch.setattr(compiled, "_kept", lambda dtype, what: SEVENS if kept else None)
     raw = rows.encode(W, "Q4_K")
-    assert (ran == ["only_target"]) == (raw == 7).all() == runs
+    assert (raw == 7).all() == runs and ran == [compiled.ENCODE] * compiles
     assert (compiled._spent[0] == spent) == runs  # the time in numpy is counted
 
 
@@ -136,6 +142,23 @@ def test_weights_decoded_into_given_memory_are_the_same(dtype, switch, past_min,
     assert ((out.view(np.uint32) == expected.view(np.uint32)) | np.isnan(out) & np.isnan(expected)).all()
 
 
+@pytest.mark.parametrize("switch", ["0", "1"])
+@pytest.mark.parametrize("dtype", [d for d in CODECS if CODECS[d].encodes], ids=lambda dtype: dtype.name)
+def test_weights_encoded_into_given_memory_give_the_same_bytes(dtype, switch, monkeypatch):
+    monkeypatch.setenv(compiled.SWITCH, switch)
+    for importance in (None, np.ones(512, np.float32)):
+        expected = rows.encode(W, dtype, importance)
+        out = np.full_like(expected, 255)
+        assert rows.encode(W, dtype, importance, out) is out
+        assert np.array_equal(out, expected)
+
+
+def test_given_memory_for_blocks_of_another_form_is_refused():
+    for wrong in (np.empty((4, 543), np.uint8), np.empty((4, 544), np.int8), np.empty((4, 1088), np.uint8)[:, ::2]):
+        with pytest.raises(QuantizationError, match=r"out must be contiguous uint8 of shape \(4, 544\), found"):
+            rows.encode(W, "Q8_0", out=wrong)
+
+
 @pytest.mark.parametrize("wrong", [
     np.empty((4, 511), np.float32),
     np.empty((2, 1024), np.float32),
@@ -155,7 +178,8 @@ def test_decoded_weights_begin_with_a_line_of_the_caches():
 def test_the_compiled_form_is_called_once_for_many_chunks_and_numpy_once_for_each(monkeypatch):
     monkeypatch.setattr(rows, "CHUNK", 256)
     calls = []
-    monkeypatch.setattr(compiled, "_compiled", lambda function: lambda *given: calls.append(len(given[0])))
+    kernel = compiled.Kernel(lambda *given: calls.append(len(given[0])), (), False)
+    monkeypatch.setattr(compiled, "_kept", lambda dtype, what: kernel)
     monkeypatch.setattr(CODECS[GGMLType.Q4_K], "encode", lambda w, out, scratch: calls.append(len(w)), raising=False)
     for switch, expected in (("1", [8]), ("0", [1] * 8)):
         monkeypatch.setenv(compiled.SWITCH, switch)
@@ -175,3 +199,82 @@ def test_weights_of_another_float_become_float32_first():
         w = W.astype(dtype)
         assert np.array_equal(rows.encode(w, "Q4_0"), rows.encode(w.astype(np.float32), "Q4_0"))
         assert np.array_equal(rows.encode(w, "F32").view(np.float32), w.astype(np.float32))
+
+
+# ---- what is kept
+
+
+def in_another_process(code, **more):
+    environment = {name: value for name, value in os.environ.items() if name != compiled.SWITCH} | more
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment, timeout=120)
+
+
+@pytest.fixture
+def kept_apart(tmp_path, monkeypatch):
+    """An empty folder for what is compiled, and a process that has found nothing yet."""
+    monkeypatch.setenv("MINIQUANT_CACHE", str(tmp_path))
+    monkeypatch.setenv(compiled.SWITCH, "1")
+    parts = (compiled._folder, compiled._kept, compiled._compiled, compiled._code)
+    for part in parts:
+        part.cache_clear()
+    yield tmp_path
+    for part in parts:
+        part.cache_clear()
+
+
+def test_a_second_process_runs_what_was_compiled_without_numba(kept_apart):
+    expected = rows.encode(W, "Q8_0"), rows.encode(W, "IQ4_NL", np.ones(512)), rows.encode(W, "TQ1_0")
+    assert {path.name.rpartition("-")[0] for path in kept_apart.rglob("*.npz")} == {
+        *("Q8_0-encode", "IQ4_NL-encode-with-an-importance", "TQ1_0-encode")
+    }
+    np.save(kept_apart / "expected.npy", np.concatenate(expected, axis=1))
+    code = (
+        "import sys, numpy as np\n"
+        "from miniquant.formats.gguf import compiled, encode\n"
+        "w = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)\n"
+        "compiled._spent[0] = compiled.LOAD_AFTER\n"
+        "found = encode(w, 'Q8_0'), encode(w, 'IQ4_NL', np.ones(512)), encode(w, 'TQ1_0')\n"
+        "assert compiled._spent[0] == compiled.LOAD_AFTER and 'numba' not in sys.modules\n"
+        f"assert np.array_equal(np.concatenate(found, axis=1), np.load({str(kept_apart / 'expected.npy')!r}))\n"
+    )
+    in_another_process(code)
+
+
+@pytest.mark.parametrize("damage", [
+    lambda whole: b"",
+    lambda whole: b"not an archive",
+    lambda whole: whole[: len(whole) // 2],
+    lambda whole: whole[: len(whole) // 2] + bytes([whole[len(whole) // 2] ^ 1]) + whole[len(whole) // 2 + 1 :],
+])  # fmt: skip
+def test_a_damaged_file_is_compiled_anew(damage, kept_apart):
+    expected = rows.encode(W, "Q8_0")
+    (path,) = kept_apart.rglob("*.npz")
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    for part in (compiled._kept, compiled._compiled):
+        part.cache_clear()
+    assert compiled._kept(GGMLType.Q8_0, compiled.ENCODE) is None
+    assert np.array_equal(rows.encode(W, "Q8_0"), expected)
+    assert path.read_bytes() == whole
+
+
+def test_where_nothing_may_be_written_a_process_compiles_for_itself(kept_apart, monkeypatch):
+    monkeypatch.setenv("MINIQUANT_CACHE", "")
+    compiled._folder.cache_clear()
+    monkeypatch.setenv(compiled.SWITCH, "0")
+    expected = rows.encode(W, "Q8_0")
+    monkeypatch.setenv(compiled.SWITCH, "1")
+    assert np.array_equal(rows.encode(W, "Q8_0"), expected)
+
+
+def test_code_that_calls_what_only_numba_has_is_left_to_numpy(kept_apart, monkeypatch):
+    def refuse(function, kinds, **options):
+        raise ImportError("compiled code calls NRT_other")
+
+    monkeypatch.setattr(compiled, "compile_function", refuse)
+    with pytest.raises(ImportError, match="NRT_other"):
+        rows.encode(W, "Q8_0")
+    compiled._compiled.cache_clear()
+    monkeypatch.delenv(compiled.SWITCH)
+    monkeypatch.setattr(compiled, "_spent", [1e9])
+    assert rows.encode(W, "Q8_0").shape == (4, 544) and compiled._spent[0] > 1e9

@@ -66,6 +66,8 @@ REGISTERS = {
     "bits_where": lambda condition: np.packbits(condition, bitorder="little").view(np.uint16)[0],
     "in_lanes": lambda words: np.array(words, words[0].dtype).view(np.uint8),
     "looked_up": lambda table, at: table[at],
+    "has_halves": lambda: True,
+    "halves": lambda v: v.astype(np.float16).view(np.uint16),
 }
 
 
@@ -105,8 +107,9 @@ decoded = pytest.mark.parametrize("dtype", of_what[compiled.DECODE], ids=lambda 
 @pytest.fixture
 def both(monkeypatch):
     """What a function gives in numpy, and in the loops."""
-    monkeypatch.setattr(compiled, "_forms", lambda: FORMS)
-    monkeypatch.setattr(compiled, "_compiled", lambda function: function)
+    kernels = {key: compiled.Kernel(form.function, form.more, form.importance) for key, form in FORMS.items()}
+    monkeypatch.setattr(compiled, "_compiled", lambda dtype, what: kernels.get((dtype, what)))
+    monkeypatch.setattr(compiled, "_kept", lambda dtype, what: None)
     monkeypatch.setattr(compiled, "_has_numba", lambda: True)
 
     def twice(function, *given):

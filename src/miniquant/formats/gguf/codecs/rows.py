@@ -26,7 +26,9 @@ PAST_MIN = 4_000_000  # bytes of weights that leave a core's own cache before an
 PARALLEL_MIN = 1_000_000  # weights up to which a second thread is not worth its start
 
 
-def encode(w: np.ndarray, dtype: GGMLType | str, importance: np.ndarray | None = None) -> np.ndarray:
+def encode(
+    w: np.ndarray, dtype: GGMLType | str, importance: np.ndarray | None = None, out: np.ndarray | None = None
+) -> np.ndarray:
     """Encode rows of weights; the type is a ``GGMLType`` or its name.
 
     w: (..., n) float32, finite   ->   (..., bytes of a row) uint8
@@ -34,11 +36,13 @@ def encode(w: np.ndarray, dtype: GGMLType | str, importance: np.ndarray | None =
     importance: (n,) float32, not negative: how much an error in each column counts, a row of an importance matrix.
     A type whose encoder does not search, such as Q8_0, leaves it out of account, as ggml's does.
 
+    out: (..., bytes of a row) uint8, contiguous, to be filled and returned: memory that is used again takes less time
+
     The bytes equal those of ggml's reference, overflow of the float16 scale included (it becomes infinite, as there).
     For F32 they are a view of ``w`` where that is contiguous float32 already: there is nothing to do.
 
-    Raises ``QuantizationError`` for a type that cannot be encoded here, rows that are no whole number of blocks, or an
-    importance that does not fit them.
+    Raises ``QuantizationError`` for a type that cannot be encoded here, rows that are no whole number of blocks, an
+    importance that does not fit them, or another ``out``.
     """
     codec = codec_of(dtype)
     dtype = codec.dtype
@@ -46,14 +50,28 @@ def encode(w: np.ndarray, dtype: GGMLType | str, importance: np.ndarray | None =
         raise QuantizationError(f"{dtype.name} is decoded here and not encoded; llama.cpp's quantizer makes its blocks")
     w = np.ascontiguousarray(w, dtype=np.float32)  # a scalar becomes a row of one
     shape = (*w.shape[:-1], dtype.bytes_of(w.shape[-1:]))
+    _check_out(out, shape, np.uint8)
     if codec.identity:
-        return w.astype("<f4", copy=False).view(np.uint8)
+        raw = w.astype("<f4", copy=False).view(np.uint8)
+        if out is None:
+            return raw
+        np.copyto(out, raw)
+        return out
+    if out is None:
+        out = np.empty(shape, np.uint8)
     if importance is not None and codec.weighs:
-        return _encode_weighted(codec, w, _checked(importance, w.shape[-1])).reshape(shape)
-    blocks = w.reshape(-1, dtype.block)
-    out = np.empty((len(blocks), dtype.n_bytes), np.uint8)
-    _in_chunks(chosen(dtype, ENCODE, codec.encode), blocks, out, dtype.block)
-    return out.reshape(shape)
+        _encode_weighted(codec, w, _checked(importance, w.shape[-1]), out)
+    else:
+        blocks = w.reshape(-1, dtype.block)
+        _in_chunks(chosen(dtype, ENCODE, codec.encode), blocks, out.reshape(len(blocks), dtype.n_bytes), dtype.block)
+    return out
+
+
+def _check_out(out: np.ndarray | None, shape: tuple[int, ...], kind: type) -> None:
+    if out is not None and not (out.shape == shape and out.dtype == kind and out.flags.carray):
+        raise QuantizationError(
+            f"out must be contiguous {kind.__name__} of shape {shape}, found {out.dtype} of {out.shape}"
+        )
 
 
 def _checked(importance: np.ndarray, n: int) -> np.ndarray:
@@ -66,10 +84,10 @@ def _checked(importance: np.ndarray, n: int) -> np.ndarray:
     return found
 
 
-def _encode_weighted(codec: Codec, w: np.ndarray, importance: np.ndarray) -> np.ndarray:
+def _encode_weighted(codec: Codec, w: np.ndarray, importance: np.ndarray, out: np.ndarray) -> None:
     """Whole rows at once, since some types ask for the mean square of a row."""
     dtype, n = codec.dtype, w.shape[-1]
-    rows, out = w.reshape(-1, n), np.empty((w.size // max(n, 1), dtype.bytes_of((n,))), np.uint8)
+    rows = w.reshape(-1, n)
 
     def work(given: np.ndarray, found: np.ndarray, scratch: np.ndarray) -> None:
         blocks = given.reshape(-1, dtype.block)
@@ -78,8 +96,7 @@ def _encode_weighted(codec: Codec, w: np.ndarray, importance: np.ndarray) -> np.
         codec.encode_weighted(blocks, codec.error_weights(blocks, columns, spread), found.reshape(-1, dtype.n_bytes))
 
     if rows.size:
-        _in_chunks(chosen(dtype, ENCODE_WEIGHTED, work, importance), rows, out, n)
-    return out
+        _in_chunks(chosen(dtype, ENCODE_WEIGHTED, work, importance), rows, out.reshape(len(rows), -1), n)
 
 
 def decode(raw: np.ndarray, dtype: GGMLType | str, out: np.ndarray | None = None) -> np.ndarray:
@@ -100,8 +117,7 @@ def decode(raw: np.ndarray, dtype: GGMLType | str, out: np.ndarray | None = None
             f"{dtype.name} has blocks of {dtype.n_bytes} bytes (uint8); found {raw.dtype} of shape {raw.shape}"
         )
     shape = (*raw.shape[:-1], raw.shape[-1] // dtype.n_bytes * dtype.block)
-    if out is not None and not (out.shape == shape and out.dtype == np.float32 and out.flags.carray):
-        raise QuantizationError(f"out must be contiguous float32 of shape {shape}, found {out.dtype} of {out.shape}")
+    _check_out(out, shape, np.float32)
     if codec.identity:
         weights = np.require(np.ascontiguousarray(raw).view("<f4"), np.float32, "A")
         if out is None:

@@ -2,8 +2,9 @@
 
 Every codec is written in numpy, in ``codecs``. Some have a second form here, plain loops that numba compiles; both give
 the same bytes. Without numba (it comes with the ``run`` extra) the first one runs. With it, a process begins in numpy
-too, since loading numba takes half a second and compiling takes several. When numpy has taken ``LOAD_AFTER`` seconds in
-this process, what an earlier process compiled is loaded, and when it has taken ``COMPILE_AFTER``, the rest is compiled.
+too, since loading machine code takes some time and compiling takes several seconds. When numpy has taken ``LOAD_AFTER``
+seconds in this process, what an earlier process compiled is loaded, without numba itself; when it has taken
+``COMPILE_AFTER``, the rest is compiled.
 
 ``MINIQUANT_COMPILED=0`` keeps to numpy. ``MINIQUANT_COMPILED=1`` compiles at once; it is an error if numba is missing.
 """
@@ -13,7 +14,9 @@ from __future__ import annotations
 import os
 import pkgutil
 import time
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from importlib import import_module, util
 from pathlib import Path
@@ -22,12 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ....core.errors import QuantizationError
-from ....core.kernel_cache import compiled, is_kept
+from ....core.errors import QuantizationError, WriteError
+from ....core.files import atomic_write
+from ....core.kernel_cache import folder_for
+from ....core.machine_code import MachineCode, compile_function, kind_of, load_function, machine
 from ..types import GGMLType
 
 SWITCH = "MINIQUANT_COMPILED"
-LOAD_AFTER, COMPILE_AFTER = 0.5, 10.0  # seconds: about what each of them takes
+LOAD_AFTER, COMPILE_AFTER = 0.05, 10.0  # seconds: about what each of them takes
 ENCODE, ENCODE_WEIGHTED, DECODE = "encode", "encode with an importance", "decode"
 
 Work = Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # source, target, scratch
@@ -44,6 +49,14 @@ class Form(NamedTuple):
     function: Callable[..., None]
     more: tuple[Any, ...] = ()
     importance: bool = False
+
+
+class Kernel(NamedTuple):
+    """A form in machine code."""
+
+    run: Callable[..., None]
+    more: tuple[Any, ...]
+    importance: bool
 
 
 FORMS: dict[tuple[GGMLType, str], Form] = {}  # filled by the modules of this folder
@@ -66,24 +79,23 @@ def chosen(
     """
 
     def work(source: np.ndarray, target: np.ndarray, scratch: np.ndarray, step: int) -> int:
-        form = _form(dtype, what) if source.flags.aligned and len(source) else None
-        if form is None:
+        kernel = _kernel(dtype, what) if source.flags.aligned and len(source) else None
+        if kernel is None:
             start = time.perf_counter()
             in_numpy(source[:step], target[:step], scratch)
             _spent[0] += time.perf_counter() - start
             return step
         sizes = (dtype.n_bytes, dtype.block) if what == DECODE else (dtype.block, dtype.n_bytes)
-        given, found = _read_only(source.reshape(-1, sizes[0])), target.reshape(-1, sizes[1])
         columns = np.empty((0, dtype.block), np.float32) if importance is None else importance
-        between = (_read_only(columns.reshape(-1, dtype.block)),) if form.importance else ()
+        between = (columns.reshape(-1, dtype.block),) if kernel.importance else ()
         after = (past,) if what == DECODE else ()
-        _compiled(form.function)(given, *between, found, *after, *form.more)
+        kernel.run(source.reshape(-1, sizes[0]), *between, target.reshape(-1, sizes[1]), *after, *kernel.more)
         return len(source)
 
     return work
 
 
-def _form(dtype: GGMLType, what: str) -> Form | None:
+def _kernel(dtype: GGMLType, what: str) -> Kernel | None:
     """The compiled form, if there is one and it is to run."""
     switch = os.environ.get(SWITCH, "")
     if switch == "0":
@@ -94,10 +106,8 @@ def _form(dtype: GGMLType, what: str) -> Form | None:
         return None
     if switch != "1" and _spent[0] < LOAD_AFTER:
         return None
-    form = _forms().get((dtype, what))
-    if form is None or switch == "1" or _spent[0] >= COMPILE_AFTER or _is_kept(form.function):
-        return form
-    return None
+    found = _kept(dtype, what)
+    return _compiled(dtype, what) if found is None and (switch == "1" or _spent[0] >= COMPILE_AFTER) else found
 
 
 @cache
@@ -120,22 +130,68 @@ def _has_numba() -> bool:
 
 
 @cache
-def _is_kept(function: Callable[..., None]) -> bool:
-    return is_kept(function, Path(__file__).parent)
+def _kept(dtype: GGMLType, what: str) -> Kernel | None:
+    """What an earlier process compiled."""
+    try:
+        path = _file_of(dtype, what)
+        return None if path is None or not path.exists() else _read(path)
+    except (ImportError, OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+        return None  # a file of another kind, or damaged: compiling writes it anew
 
 
 @cache
-def _dispatcher(function: Callable[..., None]) -> Any:
-    return compiled(function, Path(__file__).parent, error_model="numpy")
+def _compiled(dtype: GGMLType, what: str) -> Kernel | None:
+    """The form compiled now, and kept for the next process where that is possible."""
+    form = _forms().get((dtype, what))
+    if form is None:
+        return None
+    given = {ENCODE: ("float32 2",), ENCODE_WEIGHTED: ("float32 2",), DECODE: ("uint8 2",)}[what]
+    between = ("float32 2",) if form.importance else ()
+    found = ("float32 2", "bool") if what == DECODE else ("uint8 2",)
+    try:
+        with _lock:  # of two threads, one makes it
+            code, run = _code(form.function, (*given, *between, *found, *map(kind_of, form.more)))
+    except (ImportError, OSError):
+        if os.environ.get(SWITCH) == "1":
+            raise
+        return None
+    kernel = Kernel(run, form.more, form.importance)
+    path = _file_of(dtype, what)
+    if path is not None:
+        with suppress(WriteError):
+            _write(path, code, kernel)
+    return kernel
 
 
-def _compiled(function: Callable[..., None]) -> Any:
-    with _lock:  # of two threads, one makes it
-        return _dispatcher(function)
+@cache
+def _code(function: Callable[..., None], kinds: tuple[str, ...]) -> tuple[MachineCode, Callable[..., None]]:
+    """Several types share a function."""
+    code = compile_function(function, kinds, nogil=True, error_model="numpy")
+    return code, load_function(code)
 
 
-def _read_only(array: np.ndarray) -> np.ndarray:
-    """A view that nobody may write to: for numba, the same array with and without that are two types to compile."""
-    found = array.view()
-    found.flags.writeable = False
-    return found
+def _file_of(dtype: GGMLType, what: str) -> Path | None:
+    """Where a form is kept, under a name made from its sources and tables, and the machine."""
+    folder = _folder()
+    return None if folder is None else folder / f"{dtype.name}-{what.replace(' ', '-')}-{machine()}.npz"
+
+
+@cache
+def _folder() -> Path | None:
+    here = Path(__file__).parent
+    return folder_for(here, here.with_name("codecs"))
+
+
+def _write(path: Path, code: MachineCode, kernel: Kernel) -> None:
+    more: dict[str, Any] = {f"more{number}": value for number, value in enumerate(kernel.more)}
+    data = np.frombuffer(code.data, np.uint8)
+    with atomic_write(path) as file:
+        np.savez(file, symbol=code.symbol, kinds=code.kinds, data=data, importance=kernel.importance, **more)
+
+
+def _read(path: Path) -> Kernel:
+    with np.load(path, allow_pickle=False) as kept:
+        kinds = tuple(map(str, kept["kinds"]))
+        run = load_function(MachineCode(str(kept["symbol"]), kinds, kept["data"].tobytes()))
+        more = [kept[name] for name in kept.files if name.startswith("more")]
+        return Kernel(run, tuple(each if each.ndim else int(each) for each in more), bool(kept["importance"]))

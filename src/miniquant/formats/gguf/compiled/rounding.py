@@ -29,8 +29,11 @@ from .searches import (
 )
 from .vectors import (
     N,
+    anywhere,
     bytes_of,
     every,
+    halves,
+    has_halves,
     inner,
     load,
     magnitude,
@@ -284,8 +287,22 @@ def encode_q8_0(w: Any, out: Any) -> None:
 
 
 def encode_f16(w: Any, out: Any) -> None:
-    """w: (n, 1) float32   ->   out: (n, 2) uint8. Without a branch, so that it becomes vectors."""
-    bits, found = w.reshape(-1).view(u32), out.reshape(-1).view(np.uint16)
+    """w: (n, 1) float32   ->   out: (n, 2) uint8. In registers where the processor rounds, except for NaNs."""
+    x, found, first = w.reshape(-1), out.reshape(-1).view(np.uint16), 0
+    if has_halves():
+        for first in range(0, len(found) - N + 1, N):
+            weights = read(x, first)
+            if anywhere(weights != weights):
+                _f16(x[first : first + N].view(u32), found[first : first + N])
+            else:
+                write(found, first, halves(weights))
+        first = len(found) // N * N
+    _f16(x[first:].view(u32), found[first:])
+
+
+@inner
+def _f16(bits: Any, found: Any) -> None:
+    """Without a branch, so that it becomes vectors."""
     for i in range(len(found)):
         b = bits[i]
         size = u32(b & u32(0x7FFFFFFF))

@@ -116,6 +116,32 @@ def looked_up(typing: Any, table: Any, at: Any) -> Any:
     return table(table, at), code
 
 
+def _converts(context: Any) -> bool:
+    return "+f16c" in context.codegen()._tm_features
+
+
+@intrinsic
+def has_halves(typing: Any) -> Any:
+    """Whether the processor itself rounds to float16."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return ir.Constant(context.get_value_type(types.boolean), int(_converts(context)))
+
+    return types.boolean(), code
+
+
+@intrinsic
+def halves(typing: Any, v: Any) -> Any:
+    """The bits of floats as float16, rounded half to even, if ``has_halves()``; a NaN becomes quiet."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if not _converts(context):  # nobody asks
+            return ir.Constant(SHORTS.ir, None)
+        return builder.bitcast(builder.fptrunc(args[0], ir.VectorType(ir.HalfType(), N)), SHORTS.ir)
+
+    return SHORTS(v), code
+
+
 def _any(builder: Any, value: Any, kind: Any) -> Any:
     return builder.icmp_unsigned("!=", builder.bitcast(value, _BITS), _BITS(0))
 
