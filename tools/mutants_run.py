@@ -32,7 +32,7 @@ TESTS_SECONDS = 20.0  # of the tests that are tried on one mutant, as they take 
 TABLE_SECONDS = 45.0  # the same for what no test executes, such as a table: any test may read it
 COMPILING = 60  # seconds more for a mutant whose kernels are compiled again
 _RUNTIME = ("kernels", "compiled", "lanes", "unpacking", "activations", "products")
-COMPILED = ("core/registers.py", "core/kernel_cache.py", "formats/gguf/compiled/",
+COMPILED = ("core/registers.py", "core/kernel_cache.py", "core/machine_code.py", "formats/gguf/compiled/",
             *(f"runtime/{name}.py" for name in _RUNTIME))  # fmt: skip  # what numba compiles, or keeps
 # of these: what is a part of other modules' kernels
 CALLED = ["registers", "kernel_cache", "vectors", "bits", "searches", "k_quants", "compiled", "lanes", "unpacking"]
@@ -380,7 +380,7 @@ def _try(module: str, mutant: Mutant, files: list[tuple[str, list[str], float]],
     if _compiles(module, files):  # numba would take a kernel with another number in it for the one it has kept
         os.environ["MINIQUANT_CACHE"] = str(folder / "kernels")
         changed = "*.nb?" if Path(module).stem in CALLED else f"{Path(module).stem}.*.nb?"
-        ignored = shutil.ignore_patterns(changed)
+        ignored = shutil.ignore_patterns(changed, "*.npz")  # a form in the latter has parts of several modules
         shutil.copytree(WORK / "kernels", folder / "kernels", ignore=ignored, dirs_exist_ok=True)
     sys.meta_path.insert(0, _Hook(module, mutant.source))
     (folder / "mutant.py").write_text(mutant.source)

@@ -155,5 +155,7 @@ def _in_chunks(work: ChosenWork, source: np.ndarray, target: np.ndarray, block: 
 
     if count == 1:
         return run(0)
-    with ThreadPoolExecutor(count) as pool:
-        list(pool.map(run, range(0, n, share)))
+    with ThreadPoolExecutor(count - 1) as pool:  # this thread works too: of two new ones, both can begin on one core
+        others = pool.map(run, range(share, n, share))
+        run(0)
+        list(others)
