@@ -9,7 +9,6 @@ import pytest
 from test_codecs_that_search import EDGES, ORDINARY, blocks, gaussian, student_t
 from thorough import in_turns, tried
 
-from miniquant.core.errors import QuantizationError
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import decode, encode
 from miniquant.formats.gguf.codecs import CODECS, kquant, rows
@@ -137,14 +136,3 @@ def test_any_shape_keeps_its_rows(kind):
     assert np.array_equal(encode(w.reshape(2, 3, 4, 512), kind, counts), raw.reshape(2, 3, 4, -1))
     assert np.array_equal(encode(w[5], kind, counts), raw[5])
     assert encode(w[:0], kind, counts).shape == (0, raw.shape[1])
-
-
-@every_type
-def test_an_importance_that_does_not_fit_is_refused(kind):
-    w = np.ones((3, 512), f32)
-    for wrong in (np.ones(256), np.ones((3, 512)), np.float32(1)):
-        with pytest.raises(QuantizationError, match="rows of 512 weights need an importance of each column"):
-            encode(w, kind, wrong)
-    for value, said in ((-1, "-1"), (np.nan, "nan"), (np.inf, "inf")):
-        with pytest.raises(QuantizationError, match=f"an importance is a finite number from 0 on, found {said}"):
-            encode(w, kind, np.where(np.arange(512) == 7, value, 1))

@@ -130,9 +130,9 @@ def plain(dtype: GGMLType) -> np.ndarray:
 
 def awkward(dtype: GGMLType) -> np.ndarray:
     """Rows of one block: nothing, next to nothing, all alike, of one sign, of whole and of half numbers, of outliers,
-    of numbers near the ends of float32."""
+    of numbers near the ends of float32, of zeros of both signs."""
     n = dtype.block if dtype.block > 1 else 32
-    bell = np.random.default_rng(6).normal(size=(14, n)).astype(np.float32)
+    bell = np.random.default_rng(6).normal(size=(16, n)).astype(np.float32)
     bell[0], bell[1], bell[2] = 0, bell[1] * np.float32(1e-20), 0.7
     bell[3], bell[4] = np.abs(bell[3]), -np.abs(bell[4])
     bell[5], bell[6] = np.rint(4 * bell[5]), np.rint(8 * bell[6]) / 2
@@ -141,6 +141,9 @@ def awkward(dtype: GGMLType) -> np.ndarray:
     bell[11] = np.where(np.arange(n) % 2, -0.0, 0.0)
     bell[11, -1] = -3
     bell[12], bell[13] = np.where(np.arange(n) % 2, -3e38, 3e38), bell[13] * np.float32(1e-39)
+    bell[14], bell[15] = np.abs(bell[14]), np.abs(bell[15])
+    bell[14, 1::7], bell[15, 1::7] = 0.0, -0.0  # the smallest are zeros, and the last of them has another sign
+    bell[14, n - 1], bell[15, n - 1] = -0.0, 0.0
     return bell
 
 
