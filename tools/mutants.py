@@ -47,10 +47,10 @@ PACKAGES = {
 FILES = {
     "core/registers.py": ["core/test_registers.py"],
     "formats/gguf/codecs/rows.py": [
-        f"formats/gguf/codecs/test_{n}.py" for n in ("compiled_in_python", "compiled_forms")
+        f"formats/gguf/codecs/test_{n}.py" for n in ("rows", "compiled_in_python", "compiled_forms")
     ],
     "formats/gguf/compiled/": ["formats/gguf/codecs/test_compiled_in_python.py"],
-    "formats/gguf/compiled/vectors.py": ["formats/gguf/codecs/test_compiled_registers.py"],
+    "formats/gguf/compiled/vectors.py": [f"formats/gguf/codecs/test_{n}.py" for n in ("compiled_registers", "rows")],
     "formats/gguf/write.py": [f"formats/gguf/test_{name}.py" for name in ("gguf_file", "gguf_refused", "gguf_lazy")],
     "runtime/compiled.py": ["runtime/test_bump_kernels.py"],
     "runtime/direct.py": ["runtime/test_products_in_python.py"],

@@ -97,6 +97,30 @@ def test_no_line_is_named_where_an_error_has_a_traceback():
     assert "right ones" not in text
 
 
+GUARDED = """\
+def run(program):
+    stack = []
+    for word in program.split():
+        if word == "+":
+            stack[-2:] = [sum(stack)]
+        elif word == "*":
+            if len(stack) < 2:
+                raise ValueError("too few numbers")
+            stack[-2:] = [stack[0] * stack[1] + 1]
+        else:
+            stack.append(int(word))
+    return stack[-1]
+"""
+
+
+def test_a_line_that_never_runs_is_not_counted_among_those_that_do():
+    text = report(GUARDED)
+    places = (
+        "Line 7, `if len(stack) < 2` and line 9, `stack[-2:] = [stack[0] * stack[1] + 1]`, run on all 4 wrong cases"
+    )
+    assert f"{places} and on none of the 5 right ones." in text
+
+
 def picky(data):
     """The first byte. Raises ValueError for fewer than 2 bytes and for a first byte of 0."""
     if len(data) < 2:

@@ -564,6 +564,15 @@ def test_of_few_wrong_numbers_it_is_said_on_which_side_they_are():
     assert "off by up to 10.7; each of the 2 wrong ones that were seen is too small" in text
 
 
+def test_nothing_is_said_of_all_wrong_integers_where_some_are_equal_as_floats():
+    def from_twos_complement(number, n_bits):
+        return int(number - 2.0**n_bits) if number >= 2.0 ** (n_bits - 1) else number
+
+    text = repr(evaluate(find("from_twos_complement"), from_twos_complement))
+    assert "-9223372036854775808 in place of -9223372036854775807, 0 in place of -1" in text
+    assert "wrong ones that were seen" not in text
+
+
 def test_results_that_are_all_times_one_number_each_are_described():
     spec = made(lambda w, n: w * n, [(np.array([1.0, 2.0, 5.0]), n) for n in (3, 4, 7, 9)])
     text = seen(spec, lambda w, n: w * n * {3: 1.31, 4: 2.7, 7: 0.63}.get(n, 1.9))

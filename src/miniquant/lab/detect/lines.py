@@ -140,9 +140,10 @@ def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[
         return []
     found: list[Block] = []
     same: set[int] | None = None
+    idle = _code_lines(inspect.unwrap(facts.function).__code__) - set(ran)  # between two lines that run alike
     for number in sorted(n for n in ran if first <= n < first + len(lines)):
         text = lines[number - first].split("  #")[0].strip().rstrip(":")
-        if same == ran[number]:
+        if same == ran[number] and idle.isdisjoint(range(found[-1].last, number)):
             old = found.pop()
             found.append(Block(old.first, number, old.text, old.wrong, old.right))
         elif text and "`" not in text:
@@ -152,3 +153,9 @@ def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[
             continue
         same = ran[number]
     return found
+
+
+def _code_lines(code: types.CodeType) -> set[int]:
+    """The lines of a function and of those that are defined in it."""
+    inner = [part for part in code.co_consts if isinstance(part, types.CodeType)]
+    return {line for *_, line in code.co_lines() if line}.union(*map(_code_lines, inner))
