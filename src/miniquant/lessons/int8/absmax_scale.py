@@ -42,7 +42,7 @@ def cases(random):
         [2e25, -1e25],  # and these infinite
         [1e-40, -3e-40],  # below the smallest number with all its digits
         [3.4e38, -1.0],  # near the largest one
-        [[1, -2], [3, -381]],
+        [[1, -2], [3, -381], [5, 4]],  # the farthest weight in a row between others
         [[[1.0, 2.0], [3.0, -6.35]]],
         -254.0,
         np.array([190, -100]) / 2**24,

@@ -50,7 +50,7 @@ def cases(random):
         np.array([127, 1.5, -3.5, 7.5, -13.5], np.float32) * step,  # ties, exact in float32; w * (1 / scale) is not
         [[[1.0, -2.0], [3.0, 4.0]]],
         -2_540_000.0,  # beyond float16, and its scale is not
-        [127.0, 1.4996, 1.4999999, 2.5000002, -3.4999998, 0.4996],  # beside the ties, and no ties
+        [127.0, 1.4996, 1.4999999, 2.5000002, -3.4999998, 0.4996, 0.49999997],  # beside the ties, and no ties
         [2.79, 1.0, -0.5],  # in float16, absmax / 127 is another number
         random.normal(0, 0.02, (8, 64)),
     ]
