@@ -9,7 +9,8 @@ def bits_per_weight(bits, group_size):
 
     bits: of one integer; group_size: how many weights share one scale; both
         integers, 1 or more
-    ->   a float, not rounded; a difference of up to 1e-9 is allowed
+    ->   a float, not rounded; a difference of up to 1e-9 is allowed, and
+         an integer where the number is whole
     """
     return bits + 16 / group_size
 
