@@ -75,19 +75,19 @@ def cases(random):
         {"empty": "", " ": " ", " spaces ": "  stay  ", "return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
         {"zero": 0, "seed": 2**53 + 1, "sum": 0.1 + 0.2, "epsilon": 1e-05, "minus": -0.0, "less": -3},
         {"x": "=", "X": "=", "x ": "=", "separator": "one\u2028two", "tab": "\t", "layers.0": "007", "last": "space 🥐 "},
-        {"nul": "a\0b\0", "largest": float("inf"), "none": float("nan")},
+        {"nul\0": "a\0b\0", "largest": float("inf"), "none": float("nan")},
     ]
     bad = [
         {"w=q": "s"},
         {"": "x"},
         {"note": "two\nlines"},
         {"two\nlines": "note"},
-        {"=": "x"},
+        {"first": "good", "=": "x", "last": 1},  # a bad one between good ones
         {"x": "\n"},
         {"\nx": 1},
-        {"first": "good", "last": "newline\n"},
-        {"first": "good", "last\n": 1},
-        {"first": "good", "": ""},
+        {"first": 1, "middle": "newline\n", "last": 1},
+        {"first": "good", "middle\n": 1, "last": ""},
+        {"first": "good", "": "", "last": "good"},
     ]
     drawn = {f"key{i}": "".join(chr(c) for c in random.integers(97, 123, 6)) for i in range(5)}
     return [(case,) for case in [*good, *bad, drawn]]
