@@ -73,8 +73,8 @@ def cases(random):
     ramp = np.tile(np.arange(-7, 9), 4).clip(-7, 7)  # a group whose scale is 1
     made = [
         [ramp],
-        [np.zeros(64), np.zeros(64)],
-        [np.concatenate([ramp, 4 * ramp]), np.concatenate([2 * ramp, np.zeros(64)])],
+        [np.zeros(64), -np.zeros(64)],
+        [np.concatenate([ramp, 4 * ramp]), np.concatenate([np.zeros(64), 2 * ramp])],
         [[*[0.5, -1.5, 2.5] * 21, 7], [-14, *[0.5, -1.5, 2.5] * 21]],  # the farthest weight is the last one, or the first
         [[7.0028] + [2.5005] * 63],  # the scale 1.0004 becomes 1 in float16, and 2.5005 becomes 3
         [[10 * 2**-24, -10 * 2**-24] + [2**-24] * 62],  # the scale 1.4 × 2**-24 becomes 2**-24, so that 10 is clipped
@@ -84,7 +84,7 @@ def cases(random):
         [[7 * tenth, *((k + 0.5) * tenth for k in range(-7, 7)), 0] * 4],
         [[7 * s, 3.5 * s, -6.5 * s, 1.5 * s] * 16 for s in steps],  # ties; w * (1 / scale) misses them
         [60000 * ramp, np.concatenate([[7 * 65504], ramp[1:]])],  # large scales
-        [[7, *np.nextafter(np.float32([2.5, 1.5, -0.5]), np.float32([3, 1, -1]))] * 16],
+        [[7, *np.nextafter(np.float32([2.5, 1.5, -0.5, 0.5]), np.float32([3, 1, -1, 0])), 0, 0, 0] * 8],
         [np.full(64, 7 * (1 + (k + 0.5) / 1024)) for k in range(690, 710)],  # w * (1 / 7) gives other scales
         np.stack([np.concatenate([ramp, 3 * ramp]), np.concatenate([2 * ramp, 5 * ramp])]).astype(np.float32, order="F"),  # column after column
     ]

@@ -56,7 +56,7 @@ def cases(random):
     tenth, *steps = np.array([0.1, 0.37, 0.83], np.float16).astype(float).tolist()
     small = [
         [[127, 1, -1]],
-        [[0, 0, 0], [0, 0, 0]],
+        [[0, 0, 0], [-0.0, -0.0, -0.0]],
         [[1, 2, 127], [254, -2, 4]],
         [[1, 2], [127, -254], [-63.5, 0]],
         [[0, 0], [127, 64]],
@@ -69,7 +69,7 @@ def cases(random):
     small.append([[127 * s, 3.5 * s, -6.5 * s] for s in steps])  # ties; w * (1 / scale) misses them
     small.append([[127 * 60000, -60000, 30000], [127 * 65504, 65504 * 3, 65504 * 2.5]])  # large scales
     below, above = np.nextafter(np.float32([2.5, 2.5]), np.float32([0, 3])).tolist()
-    small.append([[127, below, above, -below, -above, 127 * 1.00048828125]])
+    small.append([[127, below, above, -below, -above, 0.49999997, 127 * 1.00048828125]])
     small.append([[np.nextafter(np.float32(127 * 1.00048828125), np.float32(128)), 5]])  # w * (1 / 127) is another scale
     small.append(np.array([[127, 2, -3, 4], [5, 254, -7, 8]]).astype(np.float32, order="F"))  # column after column
     toy = (np.arange(32).reshape(4, 8) - 16) / 10

@@ -187,7 +187,7 @@ def cases(random):
     layer = {"fc.weight": np.stack([ramp, 2 * ramp]), "fc.bias": f32(2)}
     toy = {
         "emb.weight": np.array([[190 * 2**-24, -190 * 2**-24, 0], [0, 0, 0], [127, 2.5, -0.5]], np.float32),
-        "ln.weight": 1 + f32(4) / 8,
+        "ln.weight": (1 + f32(2, 3) / 8).T,
         "fc.weight": np.stack([ramp, -3 * ramp, ramp / 7 * 10.4 * 2**-24, 0 * ramp]),
         "scale": np.float32(0.5).reshape(()),
         "none": f32(0, 3),
@@ -200,7 +200,7 @@ def cases(random):
     return [
         ("toy.gguf-lite", {"w": f32(2, 3)}, {}, {"a": "b"}),
         ("toy.gguf-lite", layer, {"fc.weight": "q4_per_group_64"}, text),
-        ("toy.gguf-lite", toy, every, {"group_size": 64}),
+        ("Toy 2.v1.bin", toy, every, {"group_size": 64}),  # any name will do
         ("old.gguf-lite", {}, {}, {}),
         ("refused.gguf-lite", layer, {"fc.weight": "q4"}, {}),
         ("refused.gguf-lite", layer, {"fc.wieght": "q8_per_channel"}, {}),
@@ -208,7 +208,7 @@ def cases(random):
         ("refused.gguf-lite", {"w": f32(1, 2)}, {}, {"note": "two\nlines"}),
         ("old-refused.gguf-lite", {"w": f32(1, 2)}, {}, {"": "no key"}),
         ("old-refused.gguf-lite", {"a": f32(2, 64), "w": f32(2, 96)}, {"w": "q4_per_group_64"}, {}),
-        ("toy.gguf-lite", drawn, {f"t{i}.weight": scheme for i, scheme in enumerate(schemes)}, {"layers": 4}),
+        ("toy", drawn, {f"t{i}.weight": scheme for i, scheme in enumerate(schemes)}, {"layers": 4}),
     ]
 
 
