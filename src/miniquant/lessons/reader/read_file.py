@@ -180,6 +180,10 @@ def cases(random):
     def one(dims, dtype, name="w", size=600):  # more bytes than any reading of the dims asks for
         return header_oracle(1, 0) + descriptor_oracle(name, dims, dtype, 0) + bytes(size)
 
+    def between(dims, dtype, name="w"):  # the bad tensor is neither the first one nor the last
+        first, last = descriptor_oracle("first", (1,), 0, 592), descriptor_oracle("last", (1,), 0, 596)
+        return header_oracle(3, 0) + first + descriptor_oracle(name, dims, dtype, 0) + last + bytes(600)
+
     bad = {
         "a file cut in the data of its only tensor": data[: end - 1],
         "a name that is not UTF-8": data.replace(b"\x01\x00w", b"\x01\x00\xff"),
@@ -202,19 +206,19 @@ def cases(random):
         "metadata group_size=64 with a space after it": toy_file("", {"w": w}, said["group_size"] + b"64 ").data,
         "Q8 with one dim": one((8,), 2),
         "Q8 with no dims": one((), 2),
-        "Q8 with three dims": one((2, 2, 2), 2),
-        "Q4 (2, 65)": one((2, 65), 3),
+        "Q8 with three dims": between((2, 2, 2), 2),
+        "Q4 (2, 65)": between((2, 65), 3),
         "Q4 (2, 32), one group in all": one((2, 32), 3),
         "Q4 with one dim": one((64,), 3),
-        "Q4 (2, 2, 64)": one((2, 2, 64), 3),
+        "Q4 (2, 2, 64)": between((2, 2, 64), 3),
         "Q8 (4294967295, 4294967295), more bytes than 64 bits can count": one((2**32 - 1, 2**32 - 1), 2),
         "metadata dims_order=out,in with a space after it": toy_file("", {"w": w}, said["dims_order"] + b"out,in ").data,
         "metadata group_size=064": toy_file("", {"w": w}, said["group_size"] + b"064").data,
-        "an empty name": one((2, 3), 0, ""),
+        "an empty name": between((2, 3), 0, ""),
         "70 dims of 1, more than numpy can hold": one((1,) * 70, 0),
         "metadata dims_order=out, in, with a space": toy_file("", {"w": w}, said["dims_order"] + b"out, in").data,
         "two descriptors announced, one there": header_oracle(2, 0) + descriptor_oracle("w", (1,), 0, 0) + bytes(4),
-        "two tensors of one name, another one between them": toy_file("", {"a": w, "b": half, "c": w}).data.replace(
+        "two tensors of one name, another one between them": toy_file("", {"0": w, "a": w, "b": half, "c": w, "d": w}).data.replace(
             b"\x01\x00c", b"\x01\x00a"
         ),
         "two tensors that overlap": header_oracle(2, 0)
