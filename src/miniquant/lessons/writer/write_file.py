@@ -189,7 +189,7 @@ def cases(random):
         "emb.weight": np.array([[190 * 2**-24, -190 * 2**-24, 0], [0, 0, 0], [127, 2.5, -0.5]], np.float32),
         "ln.weight": (1 + f32(2, 3) / 8).T,
         "fc.weight": np.stack([ramp, -3 * ramp, ramp / 7 * 10.4 * 2**-24, 0 * ramp]),
-        "scale": np.float32(0.5).reshape(()),
+        "": np.float32(-np.inf).reshape(()),  # no name is refused here, and no weight
         "none": f32(0, 3),
         " größe é\n": f32(3, 2).T,
     }
