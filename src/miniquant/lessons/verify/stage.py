@@ -8,37 +8,23 @@ from .toys import settled, toy
 
 def with_model(function, case):
     """Build the model that the case describes; look at what the function left on it, then at the outputs."""
-    import torch
-
     description, _, more = case[0].partition(", in training mode")
-    model, passes = toy(description).train(bool(more)), []
-    others = [model.register_forward_pre_hook(lambda *_: passes.append(model.training))]  # counts, and must stay
-    others += [module.register_forward_hook(lambda *_: None) for module in model.block.children()]  # must stay, too
-    ours, before = {handle.id for handle in others}, [weight.requires_grad for weight in model.parameters()]
+    stage = _Stage(toy(description).train(bool(more)))
     try:
-        outputs = function(model, case[1])
+        outputs = function(stage.model, case[1])
     finally:
-        hooks = {h for m in model.modules() for h in (*m._forward_hooks, *m._forward_pre_hooks)}
-        gradients = torch.is_grad_enabled()
-        torch.set_grad_enabled(True)
-        if hooks - ours:
-            raise Finding("after your function has ended, its hooks are still on the model", "hooks that nobody removed")
-    if hooks != ours:
-        raise Finding("a hook of somebody else is gone from the model", f"{len(hooks)} of {len(ours)} hooks of others")
-    if [weight.requires_grad for weight in model.parameters()] != before:
-        raise Finding("your function changed which parameters of the model track gradients", "another `requires_grad`")
-    if any(m.forward != type(m).forward.__get__(m) for m in model.modules()):
-        raise Finding("your function replaced `forward` of a module, and left it so", "a module with another `forward`")
-    if model.training != bool(more) or any(m.training != bool(more) for m in model.modules()):
-        mode = "training" if more else "evaluation"
-        raise Finding(f"the model was in {mode} mode, and your function changed that", "the other mode")
-    if passes and passes[0] != bool(more):
+        gradients = _gradients_on()
+        stage.look_for_hooks()
+    stage.look()
+    if stage.passes and not stage.passes[0]:
         mode = "evaluation" if more else "training"
         raise Finding(f"the model ran in {mode} mode; your function changed that for the pass", f"a pass in {mode} mode")
     if not gradients:
         raise Finding("gradients are switched off after your function has ended", "torch.is_grad_enabled() is False")
-    if len(passes) > 1:
-        raise Finding(f"the model ran {len(passes)} times; one pass fills all hooks", f"{len(passes)} passes")
+    if len(stage.passes) > 1:
+        raise Finding(f"the model ran {len(stage.passes)} times; one pass fills all hooks", f"{len(stage.passes)} passes")
+    if stage.inside and not stage.passes:
+        raise Finding("a hook of somebody else on the model did not run; call `model(tokens)`", "a pass without that hook")
     if isinstance(outputs, dict) and any(getattr(w, "requires_grad", False) for w in outputs.values()):
         raise Finding("some of the tensors that you return still track gradients", "tensors with requires_grad=True")
     return settled(outputs)
@@ -46,10 +32,58 @@ def with_model(function, case):
 
 def with_models(function, case):
     """Build both models; look at what the function left on them, then at the errors."""
-    models = [toy(case[0]).train(), toy(case[1])]
-    errors = function(*models, case[2])
-    if any(m._forward_hooks or m._forward_pre_hooks for model in models for m in model.modules()):
-        raise Finding("after your function has ended, its hooks are still on a model", "hooks that nobody removed")
-    if [model.training for model in models] != [True, False]:
-        raise Finding("your function changed the mode of a model", "another mode than before")
+    stages = [_Stage(toy(case[0]).train()), _Stage(toy(case[1]))]
+    try:
+        errors = function(*(stage.model for stage in stages), case[2])
+    finally:
+        gradients = _gradients_on()
+    for stage in stages:
+        stage.look_for_hooks()
+        stage.look()
+    if not gradients:
+        raise Finding("gradients are switched off after your function has ended", "torch.is_grad_enabled() is False")
     return settled(errors)
+
+
+def _gradients_on():
+    """Whether gradients are on; afterwards they are."""
+    import torch
+
+    found = torch.is_grad_enabled()
+    torch.set_grad_enabled(True)
+    return found
+
+
+class _Stage:
+    """A model with hooks of somebody else, and how it was before the function ran."""
+
+    def __init__(self, model):
+        self.model, self.training = model, model.training
+        self.passes, self.inside = [], []  # of each pass: was it in the mode of before; a note of each layer that ran
+        hooks = [model.register_forward_pre_hook(lambda *_: self.passes.append(self._mode_kept()))]  # it must stay
+        hooks += [module.register_forward_hook(lambda *_: self.inside.append(1)) for module in model.block.children()]  # must stay, too
+        self.ours = {hook.id for hook in hooks}
+        self.tracked = [weight.requires_grad for weight in model.parameters()]
+
+    def _mode_kept(self):
+        return all(module.training == self.training for module in self.model.modules())
+
+    def _hooks(self):
+        return {hook for m in self.model.modules() for hook in (*m._forward_hooks, *m._forward_pre_hooks)}
+
+    def look_for_hooks(self):
+        """Whether hooks of the function are still there."""
+        if self._hooks() - self.ours:
+            raise Finding("after your function has ended, its hooks are still on the model", "hooks that nobody removed")
+
+    def look(self):
+        """What else is not as it was."""
+        if (left := self._hooks()) != self.ours:
+            raise Finding("a hook of somebody else is gone from the model", f"{len(left)} of {len(self.ours)} hooks of others")
+        if [weight.requires_grad for weight in self.model.parameters()] != self.tracked:
+            raise Finding("your function changed which parameters of the model track gradients", "another `requires_grad`")
+        if any(m.forward != type(m).forward.__get__(m) for m in self.model.modules()):
+            raise Finding("your function replaced `forward` of a module, and left it so", "a module with another `forward`")
+        if not self._mode_kept():
+            mode = "training" if self.training else "evaluation"
+            raise Finding(f"the model was in {mode} mode, and your function changed that", "the other mode")

@@ -61,10 +61,10 @@ def cases(random):
         ({}, {"a": a}),
         ({"a": b}, {"a": b[:, :1]}),
         ({"a": a[None, :]}, {"a": a[:, None]}),
-        ({"a": a, "b": c}, {"a": array(1, 2, float("inf"), 4), "b": array(0, NAN)}),
-        ({"a": a}, {"b": a}),
+        ({"b": c, "a": a}, {"b": array(0, NAN), "a": array(1, 2, float("inf"), 4)}),
+        ({"c": a, "a": a, "b": a}, {"c": a, "A": a, "b": a}),  # only one in the middle
         ({"a": b, "b": a}, {"a": b, "b": a[:, None]}),
-        ({"a": b, "b": a}, {"a": b[:1], "b": a}),
+        ({"c": a, "a": b, "b": a}, {"c": a, "a": b[:1], "b": a}),
         ({"s": np.array(3.0, np.float32)}, {"s": np.array(1.0, np.float32)}),
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
         ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),

@@ -40,7 +40,7 @@ def tokens_of(*rows: list[int]) -> Tensor:
     return torch.tensor(rows)
 
 
-WIDE = "toy 2 in float64: embed, block (fc1, relu, fc2), head"
+WIDE = "toy 2 in float64: embed, drop (changes nothing), block (fc1, relu, fc2), head"
 HALVED = "toy 3: embed, block (fc1, relu, fc2), head; the logits are half of what head gives"
 # description -> (number of the weights, {layer: the amount added to its first weight})
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
@@ -84,7 +84,7 @@ def _class() -> type[nn.Module]:
             return self.fc2(self.relu(self.fc1(x)))
 
     class Toy(nn.Module):
-        def __init__(self, halved: bool) -> None:
+        def __init__(self, halved: bool, wide: bool) -> None:
             super().__init__()
             self.halved = halved
             parts = {
@@ -94,10 +94,17 @@ def _class() -> type[nn.Module]:
             }
             for name in reversed(parts) if halved else parts:  # the order of the computation is the same
                 self.add_module(name, parts[name])
+            if wide:
+                self.drop = nn.Identity()  # a name that the other toys lack
 
         def forward(self, tokens: Tensor) -> Tensor:
-            scores = self.head(self.block(self.embed(tokens)))
-            return scores / 2 if self.halved else scores
+            embedded = self.embed(tokens)
+            inside = self.block(self.drop(embedded) if hasattr(self, "drop") else embedded)
+            scores = self.head(inside)
+            if self.halved:  # in place, so that an output that was not copied is another one afterwards
+                for output in (embedded, inside, scores):
+                    output.div_(2)
+            return scores
 
     return Toy
 
@@ -106,7 +113,7 @@ def toy(description: str) -> nn.Module:
     """The model of that description, in evaluation mode; its parameters track gradients, as a trained model's do."""
     import torch
 
-    model = _class()(halved(description))
+    model = _class()(halved(description), description == WIDE)
     model.load_state_dict({f"{name}.weight": torch.tensor(rows) for name, rows in weights(description).items()})
     model.by_hand = weights(description)
     return (model.double() if description == WIDE else model).eval()
