@@ -41,7 +41,7 @@ def cases(random):
         (dict(zip(["f32", "f16", Q8, Q4, "scales"], sizes)),),
         ({"embeddings": 7, "w": 1, "scales": 4},),
         ({"b": 2**24, "norm": 2**24 + 1, "a": 3},),
-        ({"x": 10, "weights": 3, "b": 10},),
+        ({"": 10, "weights": 3, "b": 10},),  # an empty name is a name
         ({"header": 0, "scales": 0, "values": 3},),
         (dict.fromkeys(ODD_NAMES, 2) | {" W.bias": 5},),
         (dict(zip(["scales", Q4, "f32", "header"], sizes[::-1])),),

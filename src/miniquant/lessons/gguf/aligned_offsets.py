@@ -49,7 +49,7 @@ def cases(random):
         ([2**31 - 5, 2**32, 2**32 + 1, 2**40 - 3, 2**40, 7], 32),
         ([2**20 + 1, 2**28 + 1, 2**33 + 1, 4], 65_536),
     ]
-    return [*made, *((random.integers(1, 500, n).tolist(), alignment) for n, alignment in ((6, 32), (6, 16), (300, 128)))]
+    return [*made, *((random.integers(1, 500, n).tolist(), alignment) for n, alignment in ((6, 32), (6, 16), (1000, 128)))]
 
 
 def traits(sizes, alignment):

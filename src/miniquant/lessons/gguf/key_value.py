@@ -2,6 +2,8 @@
 
 import struct
 
+import numpy as np
+
 from ...lab import Exercise, Mistake, body, edit, omit
 from ...lab.compare import one_after_another
 from ..shared.by_hand import by_digits
@@ -77,7 +79,7 @@ def cases(random):
         ("none", 0),
         ("empty", ""),
         ("half", -0.5),
-        ("ends", [-(2**31), 2**31 - 1]),
+        ("ends", [2**31 - 1, -(2**31)]),
         ("one number", [7]),
         ("one token", ["x"]),
         ("rope.freq_base", 10000.0),
@@ -96,7 +98,7 @@ def cases(random):
         ("ones", [1, 0, 1]),
         ("minus zero", -0.0),
         ("tiny", 1.5e-30),
-        ("large", 3e38),
+        ("large", float(np.finfo(np.float32).max)),
         ("", 1),
         ("many tokens", [f"t{i}" for i in range(300)]),
         ("größe", [0, 1, 0, 300]),

@@ -57,8 +57,8 @@ def values(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
 
 
 def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
-    """An observation that finds an int as the second of three results where a float is asked for, and numpy's numbers in
-    a list there.
+    """An observation that finds an int as the second of three results where a float is asked for, and numpy's numbers
+    there and in a list there.
 
     >>> where_a_float_is_asked(lambda: True)(lambda: ("key", 2.0, 9), ())
     ('key', 2.0, 9)
@@ -69,10 +69,13 @@ def where_a_float_is_asked(asked: Callable[..., bool]) -> Callable[..., Any]:
         if isinstance(result, tuple) and len(result) == 3 and isinstance(result[1], Integral) and asked(*case):
             what = f"the value has the type {type(result[1]).__name__}, and a float is asked for"
             raise Finding(what, f"{result[1]!r} ({type(result[1]).__name__})")
-        if isinstance(result, tuple) and len(result) == 3 and isinstance(result[1], list):
-            for item in result[1]:
-                if isinstance(item, np.generic):
-                    what = f"an item of the list has numpy's type {type(item).__name__}, and one of Python is asked for"
+        if isinstance(result, tuple) and len(result) == 3:
+            one, items = "the value", [result[1]]
+            if isinstance(result[1], list):
+                one, items = "an item of the list", result[1]
+            for item in items:
+                if isinstance(item, np.generic) and (one != "the value" or not isinstance(item, float | str)):
+                    what = f"{one} has numpy's type {type(item).__name__}, and one of Python is asked for"
                     raise Finding(what, f"{item!r} ({type(item).__name__})")
         return result
 
