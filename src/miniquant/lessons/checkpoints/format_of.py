@@ -51,7 +51,7 @@ def cases(random):
         b"\x80\x03K\x07.",
         b"\x80\x02\0\0\0\0\0\0" + b'{"a":{"d',  # a header of 640 bytes
         b"\x80\x04\0\0\0\0\0\0{}",
-        length + b"{}",
+        length + b'{ "a"',
         b"\x02\0\0\0\x01\0\0\0{}",
         b"{\0\0\0\0\0\0\0[]",
         b"{\0\0\0\0\0\0\0{}",  # a header of 123 bytes
@@ -83,8 +83,8 @@ def cases(random):
         b"\xff\xfePK\x03\x04",
         b"\n\n\0\0\0\0\0\0" + b'{"a":{"d',  # a length whose bytes are newlines
         b"PK\x05\x06" + bytes(12),
-        b"GGUF\x02\0\0\0\x34\0\0\0\0\0\0\0",  # another version
-        b"GGUF\0\0\0\x03",
+        b"lmgg\0\0\0\0{}",
+        b"GGUF\0\0\0\x03",  # another version
         b"GGUF",
         b"BUMPWGT3\x05\0\0\0",
         b"BUMPWGT3",

@@ -62,10 +62,10 @@ def cases(random):
     first = file(1, 2, 3, 4, 5, 0)
     good = [first, file(1024, 256, 256, 4, 4, 1), file(50257, 1024, 768, 12, 12, 2007) + b"tokens", *drawn]
     good += [file(128256, 2**31 - 1, 65536, 1, 2, 1000), file(3, -1, -256, 2, 1, 999) + bytes(8)]
-    good += [file(1, 2, 3, 4, 5, 12007), file(1, 2, 3, 4, 5, 123456), file(-1, -2, -3, -4, -5, 1), file(0, 0, 0, 0, 0, 0)]
+    good += [file(0x67676D6C, 2, 3, 4, 5, 12007), file(1, 2, 3, 4, 5, 123456), file(-1, -2, -3, -4, -5, 1), file(0, 0, 0, 0, 0, 0)]
     good += [file(-(2**31), 2**31 - 1, 2**30, -(2**30), 1, 1)]
     good += [file(10, 13, 0x0A0A0A0A, 0x20200A0D, 10, 10), file(1, 2, 3, 4, 5, 0x20090D0A), file(1, 2, 3, 4, 5, 2**31 - 1), file(1, 2, 3, 4, 0, 300_007)]
-    bad = [magic + first[4:] for magic in (b"ggml", b"GGUF", b"tjgg", b"fmgg", b"lmgf", b"lxgg", b"lmxg", b"LMGG", b"algg", bytes(4))]
+    bad = [magic + first[4:] for magic in (b"ggml", b"GGUF", b"tjgg", b"fmgg", b"lmgf", b"lxgg", b"lmxg", b"LMGG", b"algg", bytes(4) + b"lmgg")]
     return [(data,) for data in [*good, *bad, first[:27], first[:24], first[:9], b"lmgg", b"lmg", b""]]
 
 

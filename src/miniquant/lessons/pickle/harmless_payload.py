@@ -107,7 +107,7 @@ def oracle(message):
 
 def cases(random):
     """Plain and awkward messages, none at all, a long one, and random letters."""
-    awkward = ("it's", "café\nau lait", "", "C:\\new\\u0041", " both ends\t", 'say "hi": {0} 100 %s', "日本 🥐", "long " * 80, "cr\r\nlf\n", "\0 e\u0301", "end\\", "0123456789" * 7000)
+    awkward = ("it's", "café\nau lait", "", "C:\\new\\u0041", " both ends\t", 'say "hi": {0} 100 %s', "日本 🥐", "déjà vu " * 25 + "éàé", "cr\r\nlf\n", "\0 e\u0301", "end\\", "0123456789" * 7000)
     drawn = ["".join(chr(c) for c in random.integers(97, 123, n)) for n in (4, 40, 300)]
     return [(text,) for text in ("hello", "two words", "Hello World", *awkward, *drawn)]
 

@@ -109,6 +109,9 @@ def cases(random):
         pickle.dumps({f"w{n}": int(n) for n in random.integers(0, 99, 6)}, 4),
     ]
     alike = (0, "EXTEND", 7, []), (2, "GLOBALS", ("os", "system"), []), (5, "EXT2", 0, ["os"])
+    alike += (9, "INSTANCE", ("os", "system"), []), (11, "UNGLOBAL", ("os", "system"), []), (13, "EXT8", 7, [])
+    alike += (15, "ON_STACK_GLOBAL", None, ["os", "system"]), (17, "GLOB", ("os", "system"), []), (19, "inst", ("os", "system"), [])
+    alike += (22, "INST", ("os", "getcwd"), []), (21, "EXT1", 1, [])
     extended = [Watched(*one) for one in alike]
     return [*((watched(one),) for one in data), (extended,)]  # opcodes that begin like some that import
 

@@ -63,7 +63,7 @@ def cases(random):
         (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.factorial, (5,))]), {("math", "gcd"), ("math", "factorial")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set"), ("builtins", "set")}),
         (pickle.dumps(random.integers(0, 100, 5).tolist()), {ordered}),
-        (pickle.dumps(math.floor), {ordered}),
+        (f"]c{BYSTANDER}\ncalled\n)Ra.".encode(), {(BYSTANDER, "called")}),
         (pickle.dumps(Call(sys.intern, ("a",))), {ordered}),
         (pickle.dumps([OrderedDict(a=1), Call(math.gcd, (4, 6))], 4), {ordered}),
         (pickle.dumps(["math", "factorial"]), set()),
@@ -83,7 +83,7 @@ def cases(random):
         (b"\x80\x04" + short_text("collections") + short_text("OrderedDict.fromkeys") + b"\x93.", {("collections", "OrderedDict.fromkeys")}),
         (b"\x80\x04" + short_text("os.path") + short_text("join") + b"\x93.", {("path", "join"), ("os", "join")}),
         (b"cMath\nfactorial\n.", {("math", "factorial")}),
-        (b"cmath\nfactorial\n.", {("mathf", "actorial")}),
+        (b"cmath\na:b/factorial\n.", {("matha", ":b/factorial"), ("math:a", "b/factorial"), ("math/a:b", "factorial")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set")}),  # an old name of Python 2
         (pickle.dumps({1, 2}, 2), {("builtins", "set")}),
         (b"cbuiltins\nset\n.", {("__builtin__", "set")}),

@@ -57,8 +57,8 @@ def cases(random):
     ]
     several = {("builtins", name) for name in ("set", "len", "dict")} | {("operator", "len")}
     known = [(n, *pair) for n, pair in enumerate([*sorted(several), ("operator", "set")])]
-    odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*"), ("módulo", "größe")}  # no patterns: names like others
-    like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*"), (15, "módulo", "größe"), (18, "mo\u0301dulo", "größe"), (21, "mdulo", "grosse")]
+    odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*"), ("módulo", "größe"), ("x", "a:b/c,d")}  # no patterns: names like others
+    like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*"), (15, "módulo", "größe"), (18, "mo\u0301dulo", "größe"), (21, "mdulo", "grosse"), (24, "x:a", "b/c,d"), (27, "x/a:b", "c,d"), (30, "x,a:b/c", "d")]
     old = [(0, "__builtin__", "set"), (8, "builtins", "set")]
     return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, several)]
 

@@ -65,7 +65,7 @@ def oracle(operations):
 
 def cases(random):
     """Every opcode, shared and nested objects, a memo out of order, texts like marks; random data; then what imports."""
-    same, two, pair, fixed = ["x"], ["x", "y"], {"a": 1, "b": 2}, ("a", 2)
+    same, two, one, pair, fixed = ["x"], ["x", "y"], {"a": 1}, {"a": 1, "b": 2}, ("a", 2)
     made = [
         7,
         [3, 5],
@@ -73,7 +73,7 @@ def cases(random):
         ("a", 2),
         {"a": 1, "b": 2, "c": 3},
         [["a"], 4],
-        [[], {}, "", 0, [], "MARK", "mark", "(", "<mark>"],
+        [[], {}, "", 0, [], "MARK", "mark", "(", "<mark>", "Mark", "MARKER", "<MARK>", "__MARK__", "__mark__", "|", ")", "*"],
         ["MARK", 7],
         [same, same, ("b", same)],
         [two, two],
@@ -82,7 +82,7 @@ def cases(random):
         {"hours": [1, 2, 3, 4], "jars": [2, 4, 6, 8]},
         {255: [3, 5], ("k", "k"): {"a": 1, "b": {}}, "": "", " Day\té 🥐 \n": 0},
         {},
-        [{"a": 1}],
+        [one, one],
     ]
     for k in (2, 5):
         drawn = random.integers(0, 256, k).tolist()

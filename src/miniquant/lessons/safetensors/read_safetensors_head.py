@@ -78,7 +78,7 @@ def cases(random):
         _file(f'{{"a":{entry}}}', b"\0\0\x80?"),
         _file('{"__metadata__":{"format":"pt"},"é":1}', b"{more}"),
         _file(f'{{"dtype":{entry},"a":{{"a":"a","b":"a"}},"":0}}', b"\0\0\x80?"),
-        _file('{"a":{"b":[1,2]}, "text":"{\\"a\\":1,\\"a\\":2}"}\n'),
+        _file('{"a":{"b":[1,2]}, "text":"{\\"a\\":1,\\"a\\":2}}"}\n'),
         _file(json.dumps(drawn)),
         _file('{"a":1,"A":2," a":3}\r\n\t '),
         _file('{"é":1,"e\u0301":2,"🥐":null}'),

@@ -40,9 +40,9 @@ def cases(random):
         (2.0, 0.0, HOURS, JARS),
         (0.0, 0.0, HOURS, JARS),
         (1.0, 3.0, np.array([0.0]), np.array([0.0])),
-        (2.0, -1.0, np.array([0.5, 8.0]), np.array([-3.0, 4.0])),
+        (2.0, -1.0, np.array([-0.5, 8.0]), np.array([-3.0, 4.0])),
         (2.0, -1.0, np.array([0.0, 2.0, 4.0]), np.array([1.0, -3.0, 2.0])),
-        (2.0, -1.0, np.array([2.0, 4.0, 2.0]), np.array([1.0, -3.0, 7.0])),  # two days of the same hours
+        (2.0, -1.0, np.array([2.0, 4.0, 2.0]), np.array([3.0, 3.0, 7.0])),  # two days of the same hours; the errors are 0, 4 and -4
     ]
     return [*made, *((weight, bias, *days(random, 6)) for weight, bias in random.normal(0, 2, (3, 2)).tolist())]
 

@@ -25,7 +25,7 @@ def oracle(weight, bias, hours):
 
 def cases(random):
     """One day, four days, none, then random lines."""
-    made = [(2.0, 1.0, np.array([3.0])), (2.0, 0.0, HOURS), (*START, HOURS), (0.0, 1.5, HOURS), (2.0, 1.0, np.zeros(0)), (-2.0, 1.5, np.array([3.0, 0.0, 3.0])), (2.0, 1.0, np.array([30.0, -2.0]))]
+    made = [(2.0, 1.0, np.array([3.0])), (1.0, 0.0, HOURS), (*START, HOURS), (0.0, 1.5, HOURS), (2.0, 1.0, np.zeros(0)), (-2.0, 1.5, np.array([3.0, 0.0, 3.0])), (2.0, 1.0, np.array([30.0, -2.0]))]
     made.append((2.0, 1.0, np.array([0.0])))  # the numbers of the first case, and another day
     return [*made, *((weight, bias, days(random, 5)[0]) for weight, bias in random.normal(0, 2, (2, 2)).tolist())]
 
