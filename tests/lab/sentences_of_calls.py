@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import copy
 import inspect
 import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from miniquant.lab.attempt import attempt
 from miniquant.lab.compare import short
 from miniquant.lab.spec import Exercise, Function
+from miniquant.lab.verdict import problem
 
 FEW = 3  # calls that are traced; a line of code is the same in all
 
@@ -160,6 +165,36 @@ def _values(found: Any, facts: Any, spec: Any, function: Any) -> bool:
     )
 
 
+def _right_with(found: Any, facts: Any, spec: Any, function: Any) -> bool:
+    """Make the change that is named, and call the function and the oracle; of changes of another form, nothing."""
+    named = re.search(
+        r"right with `(\w+)((?:\[[^`]*\])?)` = (.+?)(?: in place of (.+)| and wrong with (.+))\.$", found.string
+    )
+    if not named:
+        return True
+    name, place, *texts = named.groups()
+    values = [ast.literal_eval(text) for text in texts if text]
+    wrong = [one for one in facts if one.wrong and not one.refused and one.error is None and name in one.case]
+
+    def holds(one: Any) -> bool:
+        results = []
+        for value in values:
+            case = copy.deepcopy(list(one.case.values()))
+            index = list(one.case).index(name)
+            if not place:
+                case[index] = value
+            else:
+                inner = case[index] if isinstance(case[index], list | dict | np.ndarray) else list(case[index])
+                inner[ast.literal_eval(f"({place[1:-1]})")] = value
+                case[index] = type(case[index])(inner) if isinstance(case[index], tuple) else inner
+            right = attempt(spec, spec.oracle, tuple(case), 5.0)
+            mine = attempt(spec, function, tuple(case), 5.0)
+            results.append(problem(spec, tuple(case), mine, right) is None)
+        return results == [True, False]
+
+    return any(holds(one) for one in wrong)
+
+
 LINE = r"(?: in line (?P<line>\d+)(?:, `(?P<text>[^`]+)`)?)?"
 Check = Callable[[Any, Sequence[Any], Exercise, Function], bool]
 PATTERNS: tuple[tuple[str, Check], ...] = (
@@ -172,5 +207,6 @@ PATTERNS: tuple[tuple[str, Check], ...] = (
     (r"Bad input is accepted: ", _accepted),
     (r"Nothing is refused: .* for each of the (\d+) inputs", _nothing_refused),
     (r"The result is .*,? for every input tried", _for_every_input),
+    (r"In (?:this case|the smallest of these cases), the result is right ", _right_with),
     (r"(?:With `|In the smallest of these cases, )", _values),
 )

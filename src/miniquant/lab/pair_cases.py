@@ -7,7 +7,7 @@ of those, its result must be wrong, and the other way round.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
@@ -41,6 +41,21 @@ def pair_cases(spec: Exercise) -> tuple[Pair, ...]:
     if not spec.keeps_to_memory:
         return ()
     return tuple(islice(_allowed(spec, islice(_made(spec), TRIED)), MOST))
+
+
+def changes_of(spec: Exercise, number: int, more: Iterable[Case]) -> Iterator[Pair]:
+    """The changes of one case that are allowed, and those of some more inputs made from it."""
+    cases = cases_of(spec)
+    pools = [Pool(column) for column in zip(*cases)]
+    made = _of_case(number, cases[number], pools)
+    return _allowed(
+        spec, (each for turn in zip_longest(made, ((number, case) for case in more)) for each in turn if each)
+    )
+
+
+def pair_of(spec: Exercise, number: int, case: Case) -> Pair | None:
+    """An input made from a case, if it is allowed."""
+    return next(_allowed(spec, iter([(number, case)])), None)
 
 
 def _allowed(spec: Exercise, made: Iterator[tuple[int, Case]]) -> Iterator[Pair]:

@@ -13,6 +13,7 @@ import numpy as np
 from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .classes import FEWEST, NEARLY, at_least_where, right_where, where
+from .contrast import contrast
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
 from .results import is_choice, is_side, of_results
@@ -20,6 +21,8 @@ from .seen import LITTLE, Seen, one_of, some
 
 __all__ = ["Seen", "see"]
 
+FEW = 3  # wrong cases, of which a sentence often says no more than they show
+SAYS_LITTLE = 20  # from this rank on it may say no more, too
 UNKNOWN = 90  # from this rank on, a sentence says only that results are wrong
 
 
@@ -127,6 +130,8 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text += _in_a_list(facts, seen, wrong, every_wrong, among)
         if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
             text += f"; {tried}, {part}"
+        elif wrong[0].comparable and not seen.after and (seen.rank >= SAYS_LITTLE or len(wrong) <= FEW):
+            seen = replace(seen, after=contrast(facts, wrong))
     return _ended(seen, text)
 
 

@@ -131,9 +131,13 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     return f": of {len(calls)} results, {', '.join(map(''.join, zip(said, within)))}"
 
 
+def _has(result: Any, key: Any) -> bool:
+    return key in result if isinstance(result, dict) else key < len(result)
+
+
 def _positions(calls: Sequence[Call], key: Any) -> str:
     """Where the wrong values of a part lie, if it is as wide in every result and they lie in one piece of it."""
-    if isinstance(key, Kind):
+    if isinstance(key, Kind) or not all(_has(call.expected.result, key) for call in calls):
         return ""
     pairs = [tuple(array_of(x.result[key]) for x in (call.expected, call.outcome)) for call in calls]
     known = [(e, g) for e, g in pairs if e is not None and g is not None and e.ndim and e.shape == g.shape]

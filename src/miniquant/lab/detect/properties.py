@@ -212,7 +212,7 @@ def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
             yield f"where {name} has a column of zeros", bool((~value.any(axis=0)).any())
         size = np.abs(value.astype(float))
         yield (
-            f"where the value of {name} farthest from 0 is negative",
+            f"where the value of {name} farthest from 0 (the first, if several are) is negative",
             bool(value.reshape(-1)[int(np.argmax(size))] < 0),
         )
         if value.dtype.kind == "f":

@@ -1,0 +1,208 @@
+"""One small change of a wrong input with which the result is right: it shows what in the input matters."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..attempt import attempt
+from ..compare import equal, short
+from ..more_cases import SECONDS
+from ..pair_cases import Pair, changes_of, pair_of
+from ..spec import Case
+from ..verdict import Call, Facts, problem, size_of
+
+TRIES = 160  # changes of the input
+LIMIT = 2.0  # seconds for all of them
+SMALL = 64  # values of an array in which each one is changed
+LONGEST = 60  # characters of a value that is shown
+OTHERS = 12  # values of another case, of each argument
+TWICE = 2  # the change is made again, since a function may remember earlier calls
+
+
+def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
+    """``In the smallest of these cases, the result is right with `limit` = 1.0 in place of inf.``, or nothing."""
+    if not facts.spec.keeps_to_memory:
+        return ""
+    call = min(wrong, key=lambda call: (size_of(call.case), call.number))
+    end = time.monotonic() + LIMIT
+    found = []
+    others = list(_of_other_cases(facts, call.case))
+    more = itertools.chain(_one_by_one(call.case), others)
+    for pair in itertools.islice(changes_of(facts.spec, call.number, more), TRIES):
+        if time.monotonic() > end:
+            break
+        words, rank = _change(facts.names, call.case, pair.case)
+        rank += 2 * any(equal(pair.case, other) for other in others)
+        if words and not pair.right.error and not _is_bare(pair.right.result, call.expected.result):
+            found.append((rank, len(words), words, pair))
+    for *_, words, pair in sorted(found, key=lambda one: one[:3]):
+        if time.monotonic() > end:
+            return ""
+        if all(_is_right(facts, pair) and _is_wrong(facts, call) for _ in range(TWICE)):
+            which = "this case" if len(wrong) == 1 else "the smallest of these cases"
+            return f"In {which}, the result is right {_border(facts, call, pair) or words}."
+    return ""
+
+
+def _border(facts: Facts, call: Call, pair: Pair) -> str:
+    """``with `n` = 254 and wrong with 255``: of an integer the two neighbours between which right and wrong part."""
+    i = next(i for i, (old, new) in enumerate(zip(call.case, pair.case)) if not _same(old, new))
+    wrong, right = call.case[i], pair.case[i]
+    if type(wrong) is not int:
+        return ""
+    while abs(wrong - right) > 1:
+        middle = (wrong + right) // 2
+        between = pair_of(facts.spec, call.number, (*call.case[:i], middle, *call.case[i + 1 :]))
+        if between is None or between.right.error:
+            return ""
+        right, wrong = (middle, wrong) if _is_right(facts, between) else (right, middle)
+    return f"with `{facts.names[i]}` = {right} and wrong with {wrong}"
+
+
+def _is_right(facts: Facts, pair: Pair) -> bool:
+    mine = attempt(facts.spec, facts.function, pair.case, SECONDS)
+    return problem(facts.spec, pair.case, mine, pair.right) is None
+
+
+def _is_wrong(facts: Facts, call: Call) -> bool:
+    mine = attempt(facts.spec, facts.function, call.case, SECONDS)
+    return problem(facts.spec, call.case, mine, call.expected) is not None
+
+
+def _is_bare(result: Any, before: Any) -> bool:
+    """Whether a result is nothing but zeros, or empty, and the one before was not: nearly every function is right."""
+    return _is_empty(result) and not _is_empty(before)
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return all(map(_is_empty, value))
+    if isinstance(value, bytes):
+        return not any(value)
+    if isinstance(value, np.ndarray):
+        return not value.any()
+    return isinstance(value, int | float | str | list | dict | type(None)) and not value
+
+
+def _of_other_cases(facts: Facts, case: Case) -> Iterator[Case]:
+    """The case with one argument of another case, if it is short."""
+    for i, part in enumerate(case):
+        seen: set[str] = set()
+        for other in facts.calls:
+            if i < len(other.case) and type(other.case[i]) is type(part) and not isinstance(part, np.ndarray):
+                text = short(other.case[i])
+                if len(text) <= LONGEST and text not in seen and len(seen) < OTHERS:
+                    seen.add(text)
+                    yield (*case[:i], other.case[i], *case[i + 1 :])
+
+
+def _one_by_one(case: Case) -> Iterator[Case]:
+    """The case with one value of a small array changed."""
+    for i, part in enumerate(case):
+        if isinstance(part, np.ndarray) and part.dtype.kind in "iuf" and part.ndim and 0 < part.size <= SMALL:
+            for place, value in enumerate(part.reshape(-1)):
+                for new in _others(value):
+                    changed = part.copy()
+                    changed.reshape(-1)[place] = new
+                    yield (*case[:i], changed, *case[i + 1 :])
+
+
+def _others(value: Any) -> Iterator[Any]:
+    if isinstance(value, np.integer):
+        info = np.iinfo(value.dtype)
+        yield from (new for new in (int(value) - 1, int(value) + 1) if info.min <= new <= info.max)
+    elif value:
+        yield from (value / 2, 2 * value, -value, 65536 * value)
+    if value:
+        yield 0
+
+
+def _change(names: Sequence[str], before: Case, after: Case) -> tuple[str, float]:
+    """How one input becomes another, after "the result is right", and how far the two are apart; nothing if long."""
+    differ = [i for i, (old, new) in enumerate(zip(before, after)) if not _same(old, new)]
+    if len(differ) != 1:
+        return "", 0
+    (i,) = differ
+    return _in_words(names[i], before[i], after[i])
+
+
+def _same(old: Any, new: Any) -> bool:
+    return type(old) is type(new) and equal(old, new)
+
+
+def _in_words(path: str, old: Any, new: Any) -> tuple[str, float]:
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
+        return _of_arrays(path, old, new)
+    if type(old) is not type(new):
+        return "", 0
+    found = ("", 0.0)
+    if isinstance(old, list | tuple):
+        found = _of_items(path, old, new)
+    elif isinstance(old, dict):
+        found = _of_keys(path, old, new)
+    elif isinstance(old, bytes) and len(old) == len(new) > 8:
+        differ = [i for i in range(len(old)) if old[i] != new[i]]
+        if len(differ) == 1:
+            (i,) = differ
+            return f"with {new[i]:02x} in place of {old[i]:02x} at byte {i} of `{path}`", 1
+    return found if found[0] else _of_values(path, old, new)
+
+
+def _of_items(path: str, old: Any, new: Any) -> tuple[str, float]:
+    if len(old) == len(new):
+        return _of_one(path, dict(enumerate(old)), dict(enumerate(new)))
+    gone = [i for i in range(len(old)) if len(new) == len(old) - 1 and equal([*old[:i], *old[i + 1 :]], [*new])]
+    return (f"without `{path}[{gone[0]}]`", 1) if gone else ("", 0)
+
+
+def _of_keys(path: str, old: dict[Any, Any], new: dict[Any, Any]) -> tuple[str, float]:
+    if old.keys() == new.keys():
+        if list(old) != list(new):
+            return f"with the keys of `{path}` in another order", 1
+        return _of_one(path, old, new)
+    gone = old.keys() - new.keys()
+    if len(gone) == 1 and len(new) == len(old) - 1:
+        return f"without `{path}[{gone.pop()!r}]`", 1
+    return "", 0
+
+
+def _of_one(path: str, old: dict[Any, Any], new: dict[Any, Any]) -> tuple[str, float]:
+    """The one item of a list, tuple or dict that differs."""
+    differ = [key for key in old if not _same(old[key], new[key])]
+    return _in_words(f"{path}[{differ[0]!r}]", old[differ[0]], new[differ[0]]) if len(differ) == 1 else ("", 0)
+
+
+def _of_arrays(path: str, old: np.ndarray, new: np.ndarray) -> tuple[str, float]:
+    if old.shape != new.shape or old.dtype != new.dtype or not old.ndim:
+        return "", 0
+    with np.errstate(all="ignore"):
+        places = np.argwhere((old != new) & ~((old != old) & (new != new)))
+    if len(places) != 1:
+        return "", 0
+    at = tuple(int(i) for i in places[0])
+    return _of_values(f"{path}[{', '.join(map(str, at))}]", old[at], new[at])
+
+
+def _of_values(path: str, old: Any, new: Any) -> tuple[str, float]:
+    texts = [repr(value) if isinstance(value, bytes | str) else short(value) for value in (new, old)]
+    if max(map(len, texts)) > LONGEST or any("tensor(" in text for text in texts):
+        return "", 0
+    if type(old) is int and new < 0 <= old:
+        return "", 0  # a size or a number of things
+    return f"with `{path}` = {texts[0]} in place of {texts[1]}", 1 + _apart(old, new)
+
+
+def _apart(old: Any, new: Any) -> float:
+    """How far two values are apart, from 0 to 1; nothing is far, since many functions are right there."""
+    if not isinstance(new, bool) and not new:
+        return 0.7
+    if isinstance(old, int | float | np.number) and old and math.isfinite(old) and math.isfinite(new):
+        size = abs(float(new) / float(old))
+        return min(0.9, abs(math.log2(size)) / 20 + 0.5 * bool(old > 0 > new)) if size else 0.9
+    return 0

@@ -1,0 +1,101 @@
+"""A small change with which a wrong result is right: it is made again, and it is told in a few words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_detect import made, seen
+
+from miniquant.lab import evaluate, find
+from miniquant.lab.detect.contrast import _change, contrast
+from miniquant.lab.judging import _calls
+from miniquant.lab.verdict import Facts
+
+
+def of(name, function):
+    """What the contrast says of a wrong answer."""
+    facts = Facts(find(name), function, _calls(find(name), function))
+    return contrast(facts, [call for call in facts.wrong if call.comparable])
+
+
+def test_of_an_integer_the_two_neighbours_are_named_between_which_right_and_wrong_part():
+    def magic_bytes(magic, version):
+        return bytes(n // 255**i % 255 for n in (magic, version) for i in range(4))
+
+    assert of("magic_bytes", magic_bytes).endswith("is right with `magic` = 254 and wrong with 255.")
+    assert "is right with `magic` = 254 and wrong with 255." in repr(evaluate(find("magic_bytes"), magic_bytes))
+
+
+def test_of_an_array_one_value_is_named():
+    def q8_q8_dot(a, b):
+        total = 0.0
+        for left, right in zip(a, b):
+            q, p = left[2:].view(np.int8), right[2:].view(np.int8)
+            signed = np.where(q < 0, -p, p).astype(np.int64)
+            whole = int(np.abs(q).astype(np.int64) @ signed)  # -128 has no opposite in int8
+            total += whole * float(left[:2].view("<f2")[0]) * float(right[:2].view("<f2")[0])
+        return total
+
+    assert of("q8_q8_dot", q8_q8_dot) == "In this case, the result is right with `a[0, 3]` = 129 in place of 128."
+
+
+def test_of_a_dict_a_key_or_the_order_is_named():
+    def beyond_limit(errors, limit):
+        return [name for name, error in errors.items() if not np.isfinite(error) or error > limit]
+
+    def parameter_shapes(config):
+        first, *_ = config
+        shapes = find("parameter_shapes").reference(config)
+        return shapes if first == "vocab_size" else dict(list(shapes.items())[1:])
+
+    assert of("beyond_limit", beyond_limit) == "In this case, the result is right without `errors['a']`."
+    assert of("parameter_shapes", parameter_shapes).endswith("is right with the keys of `config` in another order.")
+
+
+def test_nothing_is_said_of_a_function_that_is_right_when_it_is_called_again():
+    calls = []
+
+    def toy(n):
+        calls.append(n)
+        return n * n + (len(calls) < 5)
+
+    spec = made(lambda n: n * n, [(n,) for n in (2, 3, 5, 8, 9, 11, 14)])
+    facts = Facts(spec, toy, _calls(spec, toy))
+    assert len(facts.wrong) == 4 and contrast(facts, facts.wrong) == ""
+
+
+def test_nothing_is_said_of_inputs_for_which_the_result_is_nothing():
+    spec = made(lambda w: w * 3, [(np.array([1.0, 2.0]) * n,) for n in (1, 2, 3, 5, 7)])
+    assert "right with" not in seen(spec, lambda w: w * np.sin(w))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (5, 6, "with `x` = 6 in place of 5"),
+        (5, -1, ""),
+        ("a b", "ab", "with `x` = 'ab' in place of 'a b'"),
+        (set(), {1}, "with `x` = {1} in place of set()"),
+        ([1, 2, 3], [1, 3], "without `x[1]`"),
+        ([1, 2], [1, 3], "with `x[1]` = 3 in place of 2"),
+        ((1, (2, 3)), (1, (2, 4)), "with `x[1][1]` = 4 in place of 3"),
+        ({"a": 1, "b": 2}, {"b": 2}, "without `x['a']`"),
+        ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "with the keys of `x` in another order"),
+        ({"a": 1, "b": [2]}, {"a": 1, "b": [3]}, "with `x['b'][0]` = 3 in place of 2"),
+        (bytes(12), bytes(11) + b"\7", "with 07 in place of 00 at byte 11 of `x`"),
+        (b"ab", b"ac", "with `x` = b'ac' in place of b'ab'"),
+        (np.float32([[1, 2]]), np.float32([[1, 0.1]]), "with `x[0, 1]` = 0.1 in place of 2.0"),
+        (np.float32([1, 2]), np.float32([3, 4]), ""),
+        (np.float32([1, 2]), np.float32([1]), ""),
+        (1, 1.0, ""),
+        ("a" * 70, "b", ""),
+    ],
+)
+def test_a_change_is_told_in_a_few_words(before, after, words):
+    assert _change(["x", "y"], (before, 1), (after, 1))[0] == words
+    assert _change(["x", "y"], (before, 1), (after, 2))[0] == ""
+
+
+def test_near_changes_come_before_far_ones():
+    ranks = [_change(["x"], (4.0,), (x,))[1] for x in (4.5, 8.0, -4.5, 0.0, 2.0**30)]
+    assert ranks == sorted(ranks) and len(set(ranks)) == 5
