@@ -38,7 +38,11 @@ def test_a_function_is_called_with_arrays_integers_and_booleans():
     run(X[:2], True, -2, out[1:])
     assert out.tolist() == [0, 1, -3]
     assert CODE.kinds == tuple(map(kind_of, (X, True, 5, out)))
-    assert "alignedEbx5Array" in CODE.symbol  # between the arrays a boolean, b, and an integer of 64 bits, x
+
+
+def test_the_name_of_the_code_says_what_it_takes():
+    found = compile_function(weighted_sum, KINDS, **NOGIL)
+    assert "alignedEbx5Array" in found.symbol  # between the arrays a boolean, b, and an integer of 64 bits, x
 
 
 def test_a_process_without_numba_runs_it_and_may_load_numba_afterwards(tmp_path):
