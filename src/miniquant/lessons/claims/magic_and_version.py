@@ -23,10 +23,10 @@ def cases(random):
     """Starts that differ in one thing, short files, then random bytes."""
     counts = bytes(16)
     starts = ["GGUF\3\0\0\0", "GGUF\2\0\0\0", "GGUF\4\0\0\0", "GGUF\0\0\0\3", "TFLG\3\0\0\0", "gguf\3\0\0\0"]
-    starts += ["FUGG\3\0\0\0", "GGUF\3\1\0\0", "GGUF\3\0\0\1", "GGUF\3\0\1\0", " GGUF\3\0\0\0", "GGML\3\0\0\0"]
+    starts += ["FUGG\3\0\0\0", "GGUF\3\1\0\0", "GGUF\3\0\0\1", "GGUF\3\0\1\0", "\nGGUF\3\0\0\0", "GGML\3\0\0\0GGUF"]
     made = [(start.encode() + counts,) for start in starts]
     short = [(b"GGUF\3\0\0\0",), (b"GGUF\3\0\0",), (b"GGUF",), (b"G\xffUF\3\0\0\0",), (b"",)]
-    drawn = [(b"GGUF\3\0\0\0" + random.bytes(20),), (b"GGUF" + random.bytes(24),), (b"\0GGUF\3\0\0\0" + random.bytes(19),)]
+    drawn = [(b"GGUF\3\0\0\0" + random.bytes(20),), (b"GGUF" + random.bytes(24),), (b"\xffGGUF\3\0\0\0" + random.bytes(19),)]
     return [*made, *short, *drawn]
 
 

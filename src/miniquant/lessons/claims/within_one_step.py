@@ -153,17 +153,18 @@ def cases(random):
     right = [(InMemory(), w, q) for w in (ramp, drawn) for q in (F32, Q8_0, Q4_0)]
     right += [(Pipeline(), sizes, Q4_0), (InMemory(), sizes, Q8_0), (InMemory(), sizes, F32), (InMemory(), negative, Q4_0)]
     wrong = [(DocumentsQ4(), w, Q4_0) for w in (ramp, drawn, sizes)]
-    wrong += [(DocumentsQ4(), drawn, Q8_0), (DimsAsGiven(), drawn, F32), (DimsAsGiven(), ramp, Q4_0)]
+    wrong += [(InMemory(), np.float32(1e-30) * drawn, Q8_0), (DimsAsGiven(), drawn, F32), (DimsAsGiven(), ramp, Q4_0)]
     wrong += [(OneWrong(at, by), ramp, Q8_0) for at, by in ((0, 3), (31, -3), (12, 3))]
     wrong += [(OneWrong(at, by), ramp, Q4_0) for at, by in ((1, -3), (30, 3), (12, 3), (17, 1))]
-    wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(131), drawn, F32), (OneWrong(12), ramp, F32), (LastBit(), -ramp, F32), (LastBit(), ramp, F32), (LosesSmallBlocks(), sizes, Q8_0)]
+    wrong += [(OneWrong(160, -4), negative, Q8_0), (OneWrong(131), drawn, F32), (OneWrong(12), ramp, F32), (LastBit(), np.float32(1e-30) * ramp, F32), (LastBit(), ramp, F32), (LosesSmallBlocks(), sizes, Q8_0)]
     wrong += [(LosesSmallBlocks(), sizes, Q4_0), (LosesSmallBlocks(), sizes, F32)]
     wrong += [(LosesSmallBlocks(), drawn[:2, :32] * np.float32([[1], [1e-3]]), Q8_0)]
     wrong += [(LosesSmallBlocks(), drawn[:1] * np.repeat(np.float32([[1e-3, 1]]), 32, axis=1), Q4_0)]
     wrong += [(NoTensor(), ramp, Q8_0), (NoTensor(), ramp, F32), (TwoTensors(), drawn, F32), (TwoTensors(), ramp, Q4_0)]
     wrong += [(RefusesAll(), ramp, Q8_0), (RefusesAll(), drawn, F32)]
     wrong += [(OneDimMore(), ramp, F32), (OneDimMore(), drawn, Q8_0)]
-    wrong += [(ScaleIsNaN(), drawn, q) for q in (F32, Q8_0, Q4_0)]
+    gap = drawn * np.repeat(np.float32([[1, 0], [1, 1], [1, 1]]), 32, axis=1)
+    wrong += [(ScaleIsNaN(), drawn, F32), (ScaleIsNaN(), gap, Q8_0), (ScaleIsNaN(), drawn, Q4_0)]
     return right + wrong + [*near_one_step()]
 
 
@@ -176,9 +177,9 @@ def near_one_step():
         for size in (1, 2.0**-13):
             for at, by in ((35, -1), (40, -1), (50, 1)):
                 yield OneWrong(at, by), size * matrix, quantization
-    for end in (0, 31):  # the block's largest weight is its first or its last
+    for end, largest, other in ((0, 127, 10.008), (31, 127.0508, 10.0102)):  # the block's largest weight is its first or its last
         alone = np.zeros((1, 32), np.float32)
-        alone[0, [end, 7]] = 127, 10.008
+        alone[0, [end, 7]] = largest, other  # 127.0508 / 127 is no float16
         yield OneWrong(7, 1), alone, Q8_0
         yield OneWrong(7, -1), alone, Q8_0
     turned = np.zeros((1, 32), np.float32)

@@ -59,7 +59,7 @@ def cases(random):
         [STEP * np.array(_filled(-7.5, 7.5)), STEP * np.array(_filled(-3.5, 11.5))],  # so it does here, and 1 / scale is rounded
         [[-5, 10, *[1] * 36, 20]],  # blocks of another length
         [[50000, -25000], [0, -3]],
-        [_filled(-1e-8, 2e-8), _filled(-1e-8), _filled(1e-8)],  # the scale is 0 as float16
+        [_filled(-1e-8, 2e-8), _filled(-4e-7), _filled(1e-8)],  # the scale is 0 as float16
         [_filled(-1.029, 16.116997), _filled(-0.15, 14.857325), _filled(-0.958, 15.001472)],  # range / 15 between two float16
         [_filled(-1.25e-6)],  # below the smallest scales float16 rounds so coarsely that -low / scale is 21
     ]

@@ -46,10 +46,10 @@ def cases(random):
     )
     made = [
         block(1, -5, ramp),
-        bytes(20),
-        block(0.5, 1, bytes(range(16))),
+        bytes(20) + block(0.5, -2, ramp),
+        block(0.5, 0, bytes(range(16))),
         block(1, -8, ramp) + block(2, -3, bytes(range(0, 256, 16))),
-        block(0, 0.25, ramp),
+        block(0, 0.25, ramp) + block(0.25, 1, ramp),
         block(-0.5, 3, bytes(range(240, -1, -16))),
         block(9000, -60000, ramp) + block(2e-6, 1e-5, ramp) + block(0.1, -0.7, ramp),
         drawn,

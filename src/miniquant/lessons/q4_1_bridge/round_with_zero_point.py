@@ -42,12 +42,12 @@ def cases(random):
         (np.float32([[-99, -5.8, 10.8, 99]]), _column(1), _column(5, dtype=np.int16)),  # beyond both ends
         (np.float32([[-0.5, 0.5, 1.5, 2.5]]), _column(1), _column(3, dtype=np.int16)),  # ties
         (STEP * np.float32([[3.5, 7.5, -3.5, -7.5]]), _column(STEP), _column(8, dtype=np.int16)),  # ties, and 1 / scale is rounded
-        (np.float32([[0, 4, 9], [-9, -4, 0]]), _column(1, 2), _column(0, 15, dtype=np.int16)),
+        (np.float32([[0, 0, 0], [0, 4, 9], [-9, -4, 0]]), _column(3, 1, 2), _column(9, 0, 15, dtype=np.int16)),
         (np.float32([[0.35, 0.15, -0.25, 0.77], [1.575, 4.2, -2.1, 0.175]]), _column(0.1, 0.35), _column(7, 6, dtype=np.int16)),  # not float16
-        (np.float32([[1.54, -5.225, 2.500001, -40000, 1e6]]), _column(0.44), _column(9, dtype=np.int16)),
+        (np.float32([[1.54, -5.225, 2.500001, -40000, 1e30]]), _column(0.44), _column(9, dtype=np.int16)),
         (np.float32([[-5.225, 4.125, 0.825]]), _column(0.55), _column(12, dtype=np.int16)),
         (np.float32([[2.500001, 2.499999, 40000, -40000]]), _column(1), _column(0, dtype=np.int16)),
-        (w, *parameters(w)),
+        (w.reshape(10, 64), *parameters(w.reshape(10, 64))),
     ]
 
 

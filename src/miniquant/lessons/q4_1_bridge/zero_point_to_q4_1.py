@@ -76,7 +76,7 @@ def cases(random):
         case([RAMP], [0.25], [0]),
         case(*drawn),
         (np.array([RAMP], np.uint8), np.float32([[0.1]]), np.int16([[7]])),  # float16 does not hold the scale
-        case([RAMP, RAMP, RAMP], [4000, 3e-6, 0], [13, 7, 9]),
+        case([RAMP, RAMP, RAMP], [0, 4000, 3e-6], [9, 13, 7]),
         (np.array([RAMP] * 3, np.uint8), np.float32([[0.0041687014], [0.012530518], [2e-8]]), np.int16([[15], [5], [9]])),  # -scale × zero_point ends between two float16; the last scale rounds to 0
         (drawn[0].astype(np.uint8), np.float32(drawn[1])[:, None], np.int16([15, 11, 9, 7, 13, 3])[:, None]),
     ]
