@@ -66,15 +66,15 @@ def cases(random):
         {"größe": "groß"},
         {"\ta": "\tb\t", "c  d": "e  f"},
         {"path": "a\\nb", "quote": '"yes"', "list": "[1, 2]"},
-        {"large": 10**20, "exact": 3.0, "percent": "100 %"},
+        {"large": 10**20, "exact": 3.0, "far": 1e16, "percent": "100 %"},
         {" spaces ": "  stay  "},
         {"x": "="},
         {"separator": "one\u2028two"},
         {"return": "a\rb"},
-        {"return\r": "a\r\r", "tab\t": "b", "7-c": "d"},
+        {"re\rturn\r": "a\r\r", "tab\t": "b", "7-c": "d"},
         {"empty": "", " ": " ", " spaces ": "  stay  ", "return": "a\rb", "name": "cafe\N{COMBINING ACUTE ACCENT}"},
         {"zero": 0, "seed": 2**53 + 1, "sum": 0.1 + 0.2, "epsilon": 1e-05, "minus": -0.0, "less": -3},
-        {"x": "=", "X": "=", "x ": "=", "separator": "one\u2028two", "tab": "\t", "layers.0": "007", "last": "space 🥐 "},
+        {"x": "=", "X": "=", "x ": "=", "sepa\u2028rator": "one\u2028two", "tab": "\t", "layers.0": "007", "last": "space 🥐 "},
         {"nul\0": "a\0b\0", "largest": float("inf"), "none": float("nan")},
     ]
     bad = [

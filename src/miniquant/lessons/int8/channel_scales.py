@@ -34,7 +34,7 @@ def cases(random):
         [[-127.0], [254.0], [0.5]],  # one column
         [[3.0, -5.0, 4.0]],  # one row
         [[0.0, -127.0], [0.0, -254.0]],
-        [[1e-9, -1e-9], [190 / 2**24, -190 / 2**24], [1.0, -2.0]],  # scales of 0 and of float16's smallest number
+        [[1e-9, -1e-9], [190 / 2**24, -190 / 2**24], [95 / 2**24, 0.0]],  # scales of 0 and of float16's smallest number, rounded down and up to it
         [[127.06201934814453, 1.0], [-127.31006622314453, 2.0]],  # halfway between two float16 after / 127, not after * (1 / 127)
         [[65504.0 * 127], [-3e-6]],
         random.normal(0, 0.02, (5, 16)),

@@ -67,7 +67,7 @@ def cases(random):
         b"a=b",
         b"dims_order=out,in\ngroup_size=64",
         b"",
-        b"a=b\nc=d\n",
+        b"a=b\nb=a\n",
         b"rule=w=q*s\nx=",
         b"note= indented \nrate=0.50",
         "name=café\nold line=one\u2028two".encode(),

@@ -62,7 +62,7 @@ def cases(random):
         [[0, 0], [127, 64]],
         [[127.05, 2.5005, -3.5005]],  # the scale 1.0004 becomes 1 in float16
         [[190 * 2**-24, 2**-24, -190 * 2**-24, 0]],  # the scale 1.5 × 2**-24 becomes 2**-24, so that 190 is clipped
-        [[1e-6, -1e-6], [127, -1]],  # the first scale becomes 0 in float16
+        [[1e-6, -1e-6], [127, -1], [95 * 2**-24, 0]],  # the first scale becomes 0 in float16, the last one its smallest number
         [[-127, 0.5, 1.5], [-1, 127, -0.5]],
         [[127 * tenth, *((k + 0.5) * tenth for k in range(126))]],  # every tie, with a scale that is no power of two
     ]
