@@ -44,7 +44,7 @@ def fields(*_):
 def cases(random):
     """The trained model, two whose dims are no multiples of 16, numbers of 32 bits, then random sizes."""
     made = [(4, 1024, 256, 256, 4, bytes(range(32))), (1, 3, 20, 5, 2, b"\xaa" * 32), (2, 7, 96, 100, 6, bytes(32))]
-    made += [(1, 2**32 - 1, 16, 2**31 + 1, 1, bytes(32)), (3, 2**31, 2**31 + 96, 2**32 - 1, 1, bytes(range(100, 132)))]
+    made += [(2**31 + 5, 2**32 - 1, 2**32 - 2, 2**31 + 1, 2**32 - 2, bytes(32)), (3, 2**31, 2**31 + 96, 2**32 - 1, 1, bytes(range(9, 41)))]
     made.append((1, 3, 32, 16, 2, bytes(range(31, -1, -1))))  # a checksum that ends with a 0
     for _ in range(4):
         heads, width = (int(n) for n in random.integers(1, 20, 2))

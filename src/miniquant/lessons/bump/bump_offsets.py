@@ -33,7 +33,7 @@ def cases(random):
     """Sizes that need padding and sizes that need none, no buffer, an empty one, then random sizes."""
     made = [[100, 20, 64, 4], [64], [], [1, 1, 1], [128, 64, 192], [65, 63, 0, 7], [1024, 3072, 40]]
     made += [[2**24 + 1, 3], [3 * 2**30, 2**31 + 1, 100], [2**57 + 1, 5], [2**63, 2**63, 2**64 + 1, 7]]  # as large as a model, and larger
-    made += [[0], [0, 0, 5], [0, 64, 0, 0, 1]]
+    made += [[0], [0, 0, 5], [0, 64, 0, 0, 1, 0]]
     return [(sizes,) for sizes in [*made, *(random.integers(1, 5000, n).tolist() for n in (3, 8, 20))]]
 
 

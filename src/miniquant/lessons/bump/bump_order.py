@@ -87,9 +87,10 @@ def cases(random):
     cases += [(["attn_output.weight"], 1, named), (["attn_output.weight"], 1, [*named, "output.weight"])]
     cases += [(TOY, 1, [extra, *one]) for extra in ("token_embd.bias", "blk.0.ffn_down.bias", "blk.0.attn_q.weight2")]
     cases.append((TOY, 2, [name for name in toy_tensors(2, ()) if name != "blk.0.attn_q.bias"]))
-    other = ["attn.k_bias.weight", "attn.k.norm.bias", "a.bias", "bias.scale"]
+    other = ["attn.k_bias.weight", "attn.k.norm.bias", "a.bias", "bias.scale_bias"]
     names = [f"blk.{i}.{part}" for i in range(2) for part in other]
-    cases += [(other, 2, [*ENDS, *(name for name in names if not name.endswith(lost))]) for lost in (".bias", "scale", ".weight")]
+    gone = (".bias", "0.bias.scale_bias", "1.attn.k_bias.weight")  # all biases; a part that only looks like one, of one layer alone
+    cases += [(other, 2, [*ENDS, *(name for name in names if not name.endswith(lost))]) for lost in gone]
     cases += [(other, 2, [*ENDS, *names]), ([], 2, ENDS)]
     for lost in ("ffn_up", "attn_norm", "token_embd", "output_norm"):
         cases.append((TOY, 1, [name for name in one if lost not in name]))

@@ -44,7 +44,7 @@ def cases(random):
         ([_block(0.5, [-1, -128, 127])], np.arange(32, dtype=np.float32)),
         ([_block(1.0, [1, 2, 3]), _block(0.25, [100, -60])], ramp),
         ([_block(-2.0, [7] * 32), _block(0.5, [1] * 32)], ramp),
-        ([_block(0.0, [9]), _block(0.5, [3, -4])], ramp),
+        ([_block(0.0, [9, 5]), _block(0.5, [3, -4])], ramp),
         ([_block(2**-24, [100] * 32), _block(-(2**-15), [5, 7])], ramp),
         ([_block(60000.0, [127, -1])], one),
     ]

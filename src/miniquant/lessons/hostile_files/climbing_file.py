@@ -46,7 +46,7 @@ def _what_it_does(function, case):
 def cases(random):
     """Each level, then other names."""
     letters = "abcdefghijklmnopqrstuvwxyz"
-    made = [("profile", 1), ("profile", 2), ("my notes.bin", 3), (".Settings", 2)]
+    made = [("profile", 1), ("profile", 2), (" my notes.bin", 3), (".Settings", 2)]
     return [*made, *(("".join(letters[i] for i in random.integers(0, 26, 6)), int(random.integers(1, 4))) for _ in "ab")]
 
 

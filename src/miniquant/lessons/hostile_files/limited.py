@@ -187,9 +187,11 @@ def ran(function: Callable[..., Any], case: tuple[Any, ...]) -> Ran | None:
     data = function(*case)
     if data is None:
         return None
-    if not isinstance(data, bytes | bytearray):
+    if isinstance(data, bytearray):
+        raise Finding("the type differs; wrap it in bytes(...)", kind(data))
+    if not isinstance(data, bytes):
         raise Finding("your function returned no file: bytes are expected", kind(data))
-    found = run_limited(bytes(data))
+    found = run_limited(data)
     if found.refused:
         raise Finding("even the naive reader refuses this file", found.refused)
     return found

@@ -76,7 +76,7 @@ def cases(random):
     bad = [(said(4, 3, bytes(8)), 0), (said(4, 8, bytes(8)), 0), (said(4, 2**62, bytes(8)), 0), (b"", 0)]
     bad += [(said(12, 2**61 + 1, bytes(8)), 0), (said(0, 2**64 - 1, bytes(8)), 0), (said(9, 1, bytes(8)), 0)]
     bad += [
-        (said(13, 1, bytes(8)), 0),
+        (said(13, 0, bytes(8)), 0),
         (said(8, 1, bytes(8)), 0),
         (said(0, 3, b"xyz")[:11], 0),
         (said(2, 9, bytes(17)), 0),

@@ -48,7 +48,7 @@ def cases(random):
         ("-", set()),
         ("_x.", {"_x.bin", "x..bin"}),
         ("w.bin", {"w.bin"}),
-        ("w", {"w", "w.bin.bin", "v.bin", "w.x.bin", "w.bi", "w.bit", "w-bin"}),
+        ("w", {"w", "w.bin.bin", "v.bin", "w.x.bin", "xw.bin", "w.bi", "w.bit", "w-bin"}),
         ("0", set()),
         ("nul", {"0.bin"}),
     ]

@@ -29,7 +29,7 @@ def oracle(q_x, scale_x, q_w, scale_w):
 
 
 def cases(random):
-    """Small integers, sums beyond int8 and int16, zeros beside them, square shapes, random layers, the integer -128, a long row."""
+    """Small integers, sums beyond int8 and int16, scales of 0 beside them, square shapes, random layers, the integer -128, a long row."""
 
     def drawn(tokens, out, width, top=127):
         q = [random.integers(-top, top + 1, (n, width)).astype(np.int8) for n in (tokens, out)]
@@ -46,7 +46,7 @@ def cases(random):
     long[0] = 126
     return [
         made([[2, 3]], [0.5], [[1, -1], [4, 2]], [2, 0.25]),
-        made([[100, 100]], [0.5], [[0, 0], [100, 100]], [0, 0.125]),  # 20,000: beyond int8
+        made([[100, 100]], [0.5], [[100, -3], [100, 100]], [0, 0.125]),  # 20,000: beyond int8
         made([[127, 127, 127], [0, 0, 0], [1, 2, 3]], [1, 0, 0.5], [[127, 127, 127], [-1, 0, 1]], [0.5, 4]),  # beyond int16
         made([[1, 2], [3, 4]], [1, 8], [[1, 0], [0, 1]], [2, 0.5]),
         drawn(3, 5, 16),

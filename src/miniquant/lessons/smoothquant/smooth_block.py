@@ -44,14 +44,17 @@ def oracle(state, inputs, strength):
 
 
 def cases(random):
-    """Blocks of three sizes, with squares as numbers; then strengths 0 and 1, and names in another order."""
+    """Blocks of three sizes, with squares as numbers, one with other names beside the six; then strengths 0 and 1, and names in another order."""
     made = []
-    for width, inner, tokens, strength in ((2, 3, 2, 0.5), (3, 3, 4, 0.25), (4, 6, 5, 0.75)):
+    for width, inner, tokens, strength, qkv_bias in ((2, 3, 2, 0.5, True), (3, 3, 4, 0.25, False), (4, 6, 5, 0.75, True)):
         shapes = {
             "ln1.weight": (width,), "ln1.bias": (width,), "attn.qkv.weight": (3 * width, width),
-            "attn.qkv.bias": (3 * width,), "ln2.weight": (width,), "ln2.bias": (width,),
-            "mlp.fc1.weight": (inner, width), "mlp.fc2.weight": (width, inner),
+            "ln2.weight": (width,), "ln2.bias": (width,), "mlp.fc1.weight": (inner, width),
         }
+        if qkv_bias:
+            shapes |= {"attn.qkv.bias": (3 * width,), "mlp.fc2.weight": (width, inner)}
+        else:
+            shapes |= {"attn.proj.weight": (width, width), "mlp.fc1.bias": (inner,)}
         state = {name: random.choice([-4, -1, 1, 4, 16], shape).astype(np.float32) for name, shape in shapes.items()}
         inputs = {
             name: random.choice([-64, -16, 1, 4, 16], (tokens, width)).astype(np.float32)

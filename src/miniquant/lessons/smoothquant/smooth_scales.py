@@ -28,12 +28,13 @@ def oracle(x, w, strength):
 
 
 def cases(random):
-    """One layer at several strengths, its negative, a layer with one output, one with one channel, strength 0, one with tiny numbers."""
+    """One layer at several strengths, its negative, a layer with one output, one with one channel, strength 0, two with tiny numbers."""
     x, w = np.array([[16, -1], [4, 9]], np.float32), np.array([[4, 1], [-1, 0.25], [2, -0.5]], np.float32)
     large = random.normal(0, [1, 30, 0.5, 2], (20, 4)).astype(np.float32)
     square = random.normal(0, 1, (4, 4)).astype(np.float32)
     tiny = np.array([[4e-8, 1e-6, 3e-7]], np.float32), np.array([[1e-8, 2, -1e-7], [0, 1e-7, 0]], np.float32)
-    more = [(x[::-1], w[::-1], 0.5), (x, w, 0.0), (*tiny, 0.5), (*tiny, 0.75)]
+    tiniest = np.array([[4e-17, 1e-15, 3e-16]], np.float32), np.array([[1e-17, 2, -1e-16], [0, 1e-16, 0]], np.float32)
+    more = [(x[::-1], w[::-1], 0.5), (x, w, 0.0), (*tiniest, 0.5), (*tiny, 0.75)]
     return [(x, w, 0.5), (x, w, 1.0), (x, w, 0.25), (-x, -w, 0.5), (large, square[:1], 0.7), (large[:, :1], square[:, :1], 0.8), *more]
 
 

@@ -30,9 +30,9 @@ def oracle(bits, largest_x, largest_w):
 
 
 def cases(random):
-    """Small integers that one can count, those of the lab, more bits than a processor has, then random ones."""
+    """Small integers that one can count, those of the lab, more bits than a processor has for huge integers, then random ones."""
     made = [(4, 1, 1), (8, 8, 2), (8, 7, 7), (16, 7, 7), (16, 127, 127), (32, 127, 127), (8, 127, 127), (64, 127, 7)]
-    made += [(64, 3, 3), (100, 127, 127)]
+    made += [(64, 3, 3), (100, 2**40 + 1, 2**31)]
     drawn = [(int(random.integers(8, 40)), *map(int, random.integers(1, 200, 2))) for _ in range(4)]
     return made + drawn
 
