@@ -30,8 +30,10 @@ def oracle(importance, share):
 
 
 def cases(random):
-    """Whole numbers: one large column, equal ones, out of order, exactly half, all but a zero; then drawn ones."""
-    drawn = [(random.integers(0, 200, 40).astype(float), 0.5), (random.integers(1, 50, 400).astype(float) ** 2, 0.75)]
+    """Whole numbers: one large column, equal ones, out of order, exactly half, all but a zero; then a drawn one in eighths, and one where a sum is a little less than the share."""
+    squares = random.integers(1, 5000, 400).astype(float) ** 2  # the sums are whole numbers, too large for float32
+    reached = np.sort(squares)[::-1][:179].sum() / squares.sum()
+    drawn = [(random.integers(0, 40, 40) / 8, 0.5), (squares, float(reached) + 2e-8)]
     return [
         (np.array([1.0, 6.0, 1.0, 2.0]), 0.5),
         (np.array([1.0, 1.0, 1.0, 1.0]), 0.5),

@@ -32,13 +32,13 @@ def oracle(seen):
 
 
 def cases(random):
-    """One matrix, one column, a column that met zeros only, two matrices, then drawn sums."""
+    """One matrix, one column, a column that met zeros only, three matrices, of which one met no token, then drawn sums."""
     return [
         ({"up": (np.array([8.0, 2.0]), 2)},),
         ({"blk.0.ffn_down.weight": (np.array([5.0]), 3)},),
         ({"a": (np.array([0.1, 0.0, 1e-3]), 4)},),
-        ({"a": (np.array([1.0, 2.0, 3.0]), 6), "b": (np.array([0.5, 7.0]), 9)},),
-        ({f"blk.{i}.attn_qkv.weight": (random.uniform(0, 900, 4), 1000 * i + 1007) for i in range(3)},),
+        ({"a": (np.array([1.0, 2.0, 3.0]), 6), "B": (np.zeros(2), 0), "b": (np.array([0.5, 7.0]), 9)},),
+        ({f"blk.{i}.attn_qkv.weight": (random.uniform(0, 900, 4), 40_000 * i + 1007) for i in range(3)},),
     ]
 
 

@@ -82,12 +82,12 @@ def cases(random):
         ([[-x for x in ramp]], [counted(0.1)], [8.0, 7.6]),
         ([_block(1, 0.45, 0.3, -0.2), _block(-3, 2.8, 1.1)], [counted(0.5, 20), counted(1, 1, 6)], TRIES),
         ([_block(1, 0.45, 0.3, -0.2), _block(-3, 2.8, 1.1)], [counted(0.5, 20), counted(1, 1, 6)], TRIES[::-1]),
-        ([_block(0, 1, 2, 4)], [counted()], [7.0, 8.0, 9.0]),
+        ([_block(56), _block(0, 1, 2, 4)], [counted(), counted()], [7.0, 8.0, 9.0]),
         ([_block(56)], [counted()], [8.0, 7.0]),  # no error with either
     ]
     found = [(np.array(w, float), np.array(c, float), tries) for w, c, tries in made]
-    for size in (0.02, 3.0):
-        found.append((size * random.normal(0, 1, (6, 32)), random.uniform(0.1, 1, (6, 32)) ** 3, TRIES))
+    for size, price in ((0.02, 1e-12), (3.0, 1e12)):  # errors near 0, and large ones
+        found.append((size * random.normal(0, 1, (6, 32)), price * random.uniform(0.1, 1, (6, 32)) ** 3, TRIES))
     return found
 
 

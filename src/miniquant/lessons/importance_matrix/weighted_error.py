@@ -26,17 +26,18 @@ def oracle(w, restored, importance):
 
 
 def cases(random):
-    """One row, two rows, as many rows as columns, equal importance, a column that does not count, nothing lost, random."""
-    w = random.normal(0, 1, (6, 5))
+    """One row, two rows, as many rows as columns, equal importance, a column that does not count, nothing lost, random with a row that lost nothing and two rows alike."""
+    w, change = random.normal(0, 1, (6, 5)), random.normal(0, 0.1, (6, 5))
+    change[0], w[5], change[5] = 0, w[4], change[4]
     square = random.normal(0, 1, (4, 4))
     return [
         (np.array([[1.0, 2.0]]), np.array([[1.5, 0.0]]), np.array([4.0, 1.0])),
         (np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]]), np.array([[1.0, 2.5, 2.0], [-0.5, 0.0, 3.0]]), np.array([8.0, 4.0, 1.0])),
         (np.array([[1.0, 0.0], [3.0, 1.0]]), np.array([[0.0, 0.0], [3.0, 4.0]]), np.array([0.25, 2.0])),
         (np.array([[0.5, -0.5]]), np.array([[0.0, 0.0]]), np.array([1.0, 1.0])),
-        (np.array([[1.0, 5.0]]), np.array([[3.0, -5.0]]), np.array([0.5, 0.0])),
+        (np.array([[5.0, 1.0]]), np.array([[-5.0, 3.0]]), np.array([0.0, 0.5])),
         (np.array([[1.0, -2.0, 4.0]]), np.array([[1.0, -2.0, 4.0]]), np.array([3.0, 1.0, 2.0])),
-        (w, w + random.normal(0, 0.1, w.shape), random.uniform(0, 3, 5)),
+        (w, w + change, random.uniform(0, 3, 5)),
         (square, np.rint(square), random.uniform(0, 3, 4)),
     ]
 
