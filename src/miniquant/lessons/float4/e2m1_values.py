@@ -27,7 +27,7 @@ def oracle(codes):
 
 def cases(random):
     """Codes with another exponent each, all sixteen, other shapes, random ones."""
-    made = [[2], [5, 7], [1, 0], [10, 9, 15], list(range(16)), [[3, 12], [6, 8]], []]
+    made = [[2], [5, 7], [1, 0], [10, 9, 15], list(range(16)), [[3, 12], [6, 8]], [[], []]]
     drawn = random.integers(0, 16, (3, 2, 5), np.uint8)
     return [*((np.array(codes, np.uint8),) for codes in made), (drawn,)]
 

@@ -36,7 +36,7 @@ def oracle(w):
 
 
 def cases(random):
-    """A scale of 1, larger and smaller ones, a negative extreme, powers of two, zeros, several blocks, random ones."""
+    """A scale of 1, larger and smaller ones, a negative extreme, powers of two, zeros, several blocks, the smallest and the largest size, random ones."""
     made = [
         [[5, 1, -2, 0]],
         [[1, 0.5, -0.25, 0.75]],
@@ -44,7 +44,7 @@ def cases(random):
         [[4, 2, 1, 0], [7.9, 0, 0, 0], [8, -1, 0, 3], [-6.5, 6, 2, 1]],
         [[0, 0, 0, 0]],
         [[0, -0.0, 0, 0], [0.03, -0.01, 0.02, 0.001], [-1e-20, 0, 0, 0], [1e20, -3e20, 0, 1]],
-        [[-0.625], [1e-25], [1]],
+        [[-0.625], [2.0**-100], [-(2.0**100)]],
     ]
     w = random.normal(0, 0.05, (12, 32)) * np.exp2(random.integers(-20, 20, (12, 1)))
     return [*((np.array(w, np.float32),) for w in made), (w.astype(np.float32),)]

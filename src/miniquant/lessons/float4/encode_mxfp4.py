@@ -46,9 +46,9 @@ def cases(random):
         [ramp / 64],
         [ramp * 2.0**-90, ramp * 2.0**90],  # no float16 holds these scales
         [ties],
-        [np.r_[7.5, -7.9, 4, np.zeros(29)]],
+        [np.r_[7.5, -7.9, 4, -np.zeros(29)]],
         [np.zeros(32)],
-        [ramp * 1024, ties / 8, ramp[::-1], np.zeros(32)],
+        [np.zeros(32), ramp * 1024, ties * (1 + 2**-13) / 8, ramp[::-1]],
     ]
     return [*((np.array(w, np.float32),) for w in made), (random.normal(0, 0.05, (12, 32)).astype(np.float32),)]
 

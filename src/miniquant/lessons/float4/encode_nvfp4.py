@@ -43,7 +43,7 @@ def cases(random):
         ([np.tile(ramp, 4)], [[56, 56, 56, 56]]),
         ([np.r_[ramp, ramp * 2, ramp / 2, ramp * 1.5]], [[56, 64, 48, 60]]),
         ([np.r_[ties, ramp[::-1], ties[::-1], ramp]], [[56, 56, 56, 0]]),
-        ([np.r_[ramp, ramp * 8, ramp / 512, ramp * 448], np.tile(ties / 64, 4)], [[56, 80, 1, 126], [8, 8, 0, 8]]),
+        ([np.tile(ties / 64, 4), np.r_[ramp, ramp * 8, ramp / 512, ramp * 448]], [[8, 8, 0, 8], [56, 80, 1, 126]]),
     ]
     w = random.normal(0, 0.05, (6, 64)).astype(np.float32)
     d = random.integers(5, 16, (6, 4), np.uint8)
