@@ -81,7 +81,7 @@ def cases(random):
         ("half", -0.5),
         ("ends", [2**31 - 1, -(2**31)]),
         ("one number", [7]),
-        ("one token", ["x"]),
+        ("one token", ["7"]),
         ("rope.freq_base", 10000.0),
         ("one", 1.0),
         ("zero", 0.0),

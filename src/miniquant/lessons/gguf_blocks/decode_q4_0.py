@@ -39,7 +39,7 @@ def cases(random):
         np.float16(-0.5).tobytes() + ramp,
         np.float16(1).tobytes() + bytes(range(16)) + bytes(2) + ramp + np.float16(2).tobytes() + bytes(range(15, 256, 16)),  # d is 0 in between
         bytes(18),
-        np.float16(30000).tobytes() + ramp + np.float16(2e-7).tobytes() + ramp,  # float16 cannot hold 240000, and 2e-7 only coarsely
+        bytes(18) + np.float16(30000).tobytes() + ramp + np.float16(2e-7).tobytes() + ramp,  # float16 cannot hold 240000, and 2e-7 only coarsely
         np.float16(0.1).tobytes() + ramp,
     ]
     drawn = b"".join(

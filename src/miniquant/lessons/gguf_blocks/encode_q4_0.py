@@ -54,7 +54,7 @@ def cases(random):
         [filled()],  # 0 / -8 is -0.0
         [[3, 2] * 7 + [8, -8] * 9],  # a sort that is not stable finds another one first
         [ramp, 2000 * ramp[::-1], filled(), np.roll(ramp, 5)],
-        [filled(0.9, 0.84375), filled(1.3, 1.21875)],  # x * (1 / d) and x / d fall on two sides of a half
+        [filled(), filled(0.9, 0.84375), filled(1.3, 1.21875), filled()],  # x * (1 / d) and x / d fall on two sides of a half
         [filled(-8, -0.50000006, 0.49999997, 1.4999999)],  # in float32, plus 8.5, these are 8, 9 and 10
         [filled(-8e-9, 4e-9, 7e-9), filled(4e-30, 8e-30, -7e-30), filled(-8e-6, 3e-6)],  # d is 0, 0 or coarse as float16
     ]

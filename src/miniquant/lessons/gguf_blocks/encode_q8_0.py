@@ -50,12 +50,12 @@ def cases(random):
         [filled(127, 0.5, 1.5, 2.5, -0.5, -1.5, -2.5)],
         [filled(-0.0)],
         [np.concatenate([[-127], np.arange(31)]), filled(), 2000 * np.concatenate([[127], np.arange(31)])],  # zeros in between
-        [filled(0.1, 0.1 * 175 / 254, -0.1 * 199 / 254)],  # x * (1 / d) and x / d fall on two sides of a half
+        [filled(0.1, 0.1 * 175 / 254, -0.1 * 199 / 254), filled(0.87, 0.87 * 3 / 254)],  # x * (1 / d) and x / d fall on two sides of a half
         [filled(127.05, 2.5004, -3.5004)],  # d is 1.0004, which float16 rounds to 1
         [filled(1e-6, 5e-7, -3e-8)],  # d is 0 as float16, and 1 / d is not
         [filled(1.8, 0.9, -0.9)],  # w * (1 / d) is 63.5 in float32, and less than that in float64
         [filled(4e-31, 1e-30, -2e-31)],  # the squares are 0 in float32
-        [ramp, ramp / 10],
+        [filled(), ramp, ramp / 10, filled()],
     ]
     below = [np.nextafter(np.float32(half), np.float32(0)) for half in (0.5, 1.5, 7.5)]  # one step of float32 below a half
     made += [[filled(127, *below, *(-x for x in below))], [filled(-4e-4, 1e-4, 4e-6)]]  # and a d below the normal numbers of float16
