@@ -69,7 +69,7 @@ def cases(random):
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
         ({"e": np.zeros((0, 2), np.float32)}, {"e": np.zeros((2, 0), np.float32)}),
         ({}, {}),
-        ({"h": a.astype(np.float16), "q": small, "e": none, "d": close}, {"h": a * 2, "q": -small, "e": none, "d": far}),  # of four dtypes
+        ({"h": a.astype(np.float16), "q": small, "e": none, "d": close, "f": far}, {"h": a * 2, "q": -small, "e": none, "d": far, "f": far + 3 * close}),  # of four dtypes
         (one, two),
         (two, dict(reversed(one.items()))),
         ({name: b for name in ODD_NAMES}, {name: b + i for i, name in enumerate(reversed(ODD_NAMES))}),

@@ -46,7 +46,7 @@ HALVED = "toy 3: embed, block (fc1, relu, fc2), head; the logits are half of wha
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
     "toy 1: embed, block (fc1, relu, fc2), head": (1, {}),
     "toy 2: embed, block (fc1, relu, fc2), head": (2, {}),
-    "toy 1 with a weight of block.fc1 changed": (1, {"block.fc1": 0.25}),
+    "toy 1 with a weight of block.fc1 changed": (1, {"block.fc1": 0.25 + 2.0**-12}),
     "toy 1 with a weight of block.fc2 changed": (1, {"block.fc2": -0.5}),
     "toy 1 with a NaN in head": (1, {"head": NAN}),
     HALVED: (3, {}),
@@ -57,7 +57,10 @@ LAYERS = {"embed": VOCABULARY, "block.fc1": WIDTH, "block.fc2": WIDTH, "head": V
 
 
 def weights(description: str) -> dict[str, list[list[float]]]:
-    """The weights of every layer by name, row by row: eighths between -1 and 1, so that all sums are exact."""
+    """The weights of every layer by name, row by row: eighths between -1 and 1, so that all sums are exact.
+
+    A change may be finer than float16 tells; the sums are still exact in float32.
+    """
     number, changes = TOYS[description]
     found = {}
     for index, (name, rows) in enumerate(LAYERS.items()):
