@@ -58,7 +58,7 @@ def cases(random):
         (pickle.dumps(Call(math.factorial, (5,))), {("math", "sqrt"), ordered}),
         (pickle.dumps(Call(math.factorial, (5,))), {("mat", "factorial"), ("math", "fact"), ("", "math.factorial")}),
         (pickle.dumps(Call(len, ("abc",))), {("operator", "len"), ("builtins", "max")}),
-        (pickle.dumps({"w": [Call(math.gcd, (4, 6))]}), {("fractions", "gcd"), numbers}),
+        (pickle.dumps({"w": [Call(math.gcd, (4, 6)), Fraction(1, 3)]}), {("fractions", "gcd"), numbers}),
         (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.gcd, (9, 6))]), {("math", "gcd")}),
         (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.factorial, (5,))]), {("math", "gcd"), ("math", "factorial")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set"), ("builtins", "set")}),

@@ -60,7 +60,7 @@ def cases(random):
     odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*"), ("módulo", "größe"), ("x", "a:b/c,d")}  # no patterns: names like others
     like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*"), (15, "módulo", "größe"), (18, "mo\u0301dulo", "größe"), (21, "mdulo", "grosse"), (24, "x:a", "b/c,d"), (27, "x/a:b", "c,d"), (30, "x,a:b/c", "d")]
     old = [(0, "__builtin__", "set"), (8, "builtins", "set")]
-    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, several)]
+    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, {("builtins", "set")})]
 
 
 def traits(found, allowed):

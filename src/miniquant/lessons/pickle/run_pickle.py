@@ -82,7 +82,7 @@ def cases(random):
         {"hours": [1, 2, 3, 4], "jars": [2, 4, 6, 8]},
         {255: [3, 5], ("k", "k"): {"a": 1, "b": {}}, "": "", " Day\té 🥐 \n": 0},
         {},
-        [one, one],
+        [one, one, {"day": {"a": 1}}],
     ]
     for k in (2, 5):
         drawn = random.integers(0, 256, k).tolist()

@@ -81,7 +81,7 @@ def cases(random):
         _file('{"a":{"b":[1,2]}, "text":"{\\"a\\":1,\\"a\\":2}}"}\n'),
         _file(json.dumps(drawn)),
         _file('{"a":1,"A":2," a":3}\r\n\t '),
-        _file('{"é":1,"e\u0301":2,"🥐":null}'),
+        _file('{"é":1,"e\u0301":2,"🥐":null,"\\u00ea\\\\":1e2}'),
         _file('{"line\u2028one":"x\u2028y\x85z\xa0"}'),  # ends of lines in Unicode, and not in JSON
         _file(json.dumps({"w" * 70_000: 1}), b"data"),
         b"",

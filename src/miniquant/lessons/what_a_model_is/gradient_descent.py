@@ -45,7 +45,7 @@ def cases(random):
     """One step, none, a few, many, then random lines."""
     made = [
         (1.0, 0.0, np.array([3.0]), np.array([5.0]), 0.01, 1),
-        (1.0, 0.0, np.array([4.0]), np.array([9.0]), 0.01, 1),  # the same numbers, other days
+        (1.0, 0.0, np.array([-4.0]), np.array([-9.0]), 0.01, 1),  # the same numbers, other days
         (*START, HOURS, JARS, 0.01, 0),
         (*START, HOURS, JARS, 0.01, 2),
         (*START, HOURS, JARS, 0.05, 3),

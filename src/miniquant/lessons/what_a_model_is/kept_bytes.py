@@ -76,7 +76,7 @@ def cases(random):
         {"w": w, "transposed": w.T, "flat": w.view(-1)},
         {"a": twins, "b": twins.clone()},
         {"qkv": rest, "q": rest[:2], "k": rest[2:4], "v": rest[4:], "b": drawn(6)},
-        {"no rows": big[:0], "empty": torch.zeros(0)},
+        {"empty": torch.zeros(0), "no rows": big[:0]},
         {"numbers": rest, "their bits": rest.view(torch.int32)},
         {"wide": torch.ones(1).expand(1000)},
         {"v": rest[4:], "b": drawn(6), "k": rest[2:4], "again": rest[4:]},
