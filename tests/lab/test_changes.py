@@ -132,3 +132,12 @@ def test_a_dict_that_every_call_fills_again_is_refused_where_its_order_does_not_
         return same
 
     assert "in the memory of an earlier call's result" in repr(evaluate(spec, ggml_hparams))
+
+
+def test_an_argument_that_cannot_be_shown_after_the_call_is_no_fault_of_the_check():
+    def toy_count(about, quantized, include):
+        del vars(about)["num_params"]
+        return 2
+
+    report = evaluate(find("expected_keys"), toy_count)
+    assert report.status == "failed"

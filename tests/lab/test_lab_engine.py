@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import re
@@ -219,6 +220,18 @@ def test_a_right_result_that_is_a_view_of_the_argument_is_refused():
         return values[:]
 
     assert "shares memory" in evaluate(view, toy_double).what
+
+
+@pytest.mark.parametrize("given", [np.zeros(2, np.float32), {"a": 1}, [1, 2]], ids=["array", "dict", "list"])
+def test_one_of_several_results_that_is_an_argument_itself_is_refused(given):
+    parts = {"reference": lambda values: (1, copy.copy(values)), "oracle": lambda values: (1, copy.copy(values))}
+    several = Exercise(**{**ARRAY.__dict__, **parts, "cases": lambda random: [(given,)]})
+
+    def toy_itself(values):
+        return 1, values
+
+    assert "shares memory" in evaluate(several, toy_itself).what
+    assert evaluate(several, parts["reference"]).status == "passed"
 
 
 def kept_toy(oracle):

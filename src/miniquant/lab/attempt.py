@@ -167,7 +167,7 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
         large = Finding(f"the result has an integer of {bits:,} bits", f"an integer of {bits:,} bits")
         return Outcome(error=large, printed=_printed(printed, far), change=change())
     told = far.told if far else Outcome()
-    view = told.view or any(_shares_memory(result, argument) for argument in arguments)
+    view = told.view or any(_is_given(result, argument) for argument in arguments)
     warned = next((str(w.message) for w in caught if not issubclass(w.category, ResourceWarning)), told.warned)
     printed_text, viewed = _printed(printed, far), view and not spec.may_view
     own = watched.given if watched else result
@@ -256,6 +256,12 @@ def _changeable(part: Any) -> bool:
 
 def _is_kept(part: Any, earlier: Any) -> bool:
     return part is earlier or _shares_memory(part, earlier)
+
+
+def _is_given(result: Any, argument: Any) -> bool:
+    """Whether a result, or one of several, lies in the memory of an argument, or is the dict or list itself."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return any(_shares_memory(part, argument) or (part is argument and _changeable(part)) for part in parts)
 
 
 def _shares_memory(result: Any, argument: Any) -> bool:

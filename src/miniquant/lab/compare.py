@@ -188,7 +188,7 @@ def short(value: Any, limit: int = 300) -> str:
         return f"an integer of {value.bit_length():,} bits"
     try:
         text = str(value) if isinstance(value, np.generic) else repr(value)
-    except (ValueError, RecursionError):  # an integer of more than 4300 digits, an object that holds itself
+    except Exception:  # an integer of more than 4300 digits, an object that holds itself or lacks a field
         text = kind(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
 

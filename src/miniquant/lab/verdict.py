@@ -145,6 +145,8 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         return Difference(what, "a fresh result", "the same memory again")
     if outcome.view:
         what = "the result shares memory with the argument: changing one changes the other; return a copy"
+        if isinstance(outcome.result, dict | list | set | bytearray):
+            return Difference(what, "a fresh result", "the same memory again")
         return Difference(what, "a fresh array", "a view")
     return None
 

@@ -29,7 +29,7 @@ def cases(random):
         (np.array([[1, -10], [-3, 30]], np.float32),),
         (np.array([[1, 2, 3], [-1, -2, -3], [4, 8, 12], [0, 0, 0]], np.float32),),
         (np.array([[0.5, -100], [1.5, 100]], np.float32),),
-        (np.array([[-2, -3, -0.5]], np.float32),),
+        (np.array([[-2, 0, -3, -0.5]], np.float32),),
         (random.normal(0, [1, 5, 0.001, 2, 1], (150, 5)).astype(np.float32),),
         (np.zeros((3, 1), np.float32),),
     ]

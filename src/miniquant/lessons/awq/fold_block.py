@@ -73,9 +73,10 @@ def cases(random):
             state[f"{name}.bias"] = random.integers(1, 10, (out,)).astype(np.float32)
         scales = {name: random.choice([0.25, 0.5, 2, 4], n).astype(np.float32) for name, n in inputs.items()}
         made.append((state, scales))
+    made[1][1].update({name: np.ones_like(s) for name, s in made[1][1].items() if name != "mlp.fc2"})  # nothing is to fold
     state, scales = made[0]
     signs = {name: w * random.choice(np.float32([-1, 0, 1]), w.shape) for name, w in state.items()}
-    made.append((dict(reversed(signs.items())), {name: s * np.float32(0.7) for name, s in scales.items()}))
+    made.append((dict(reversed(signs.items())), {name: s * np.float32(0.7) for name, s in reversed(scales.items())}))
     return made
 
 

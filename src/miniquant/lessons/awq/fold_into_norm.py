@@ -35,6 +35,7 @@ def cases(random):
         parts = random.normal(1, 0.2, width), random.normal(0, 1, width), random.normal(0, 1, (out, width))
         return (*(part.astype(np.float32) for part in parts), np.exp(random.normal(0, 1, width)).astype(np.float32))
 
+    gain, _, *rest = drawn(6, 3)
     return [
         (
             np.array([3, 1], np.float32),
@@ -44,15 +45,15 @@ def cases(random):
         ),
         (
             np.array([1, 0, 1], np.float32),
-            np.array([0, 6, -6], np.float32),
+            np.array([0, 6, -0.5], np.float32),
             np.eye(3, dtype=np.float32),
-            np.array([1, 2, 4], np.float32),
+            np.array([1, 200, 0.005], np.float32),
         ),
         (
             np.array([1, -2], np.float32),
             np.array([-3, 0.5], np.float32),
             np.array([[1, 2], [-3, 4]], np.float32),
-            np.array([200, 0.005], np.float32),
+            np.ones(2, np.float32),  # nothing changes, and the arrays are new
         ),
         (
             np.array([8, 4], np.float32),
@@ -61,7 +62,7 @@ def cases(random):
             np.array([1.0078125, 0.9921875], np.float32),  # nearly 1, and not 1
         ),
         drawn(1, 4),
-        drawn(6, 3),
+        (gain, np.zeros(3, np.float32), *rest),
     ]
 
 

@@ -39,10 +39,11 @@ def cases(random):
         return (*numbers, random.choice([0.25, 0.5, 2, 4], d).astype(np.float32))
 
     ones = np.ones((6, 2), np.float32), np.ones(6, np.float32), np.ones((2, 2), np.float32)
+    same = np.float32([[3], [5], [2]]), np.zeros(3, np.float32), np.float32([[4]]), np.ones(1, np.float32)  # nothing changes, and the arrays are new
     *parts, _ = drawn(3)
     signs = [np.float32(part) * random.choice(np.float32([-1, 1]), part.shape) for part in parts]
-    uneven = (*signs, np.array([0.3, 1.7, 2.9], np.float32))  # no powers of two, numbers of both signs
-    return [(*ones, np.array([2, 4], np.float32)), drawn(1), drawn(3), drawn(4), uneven]
+    uneven = (*signs, np.array([1, 0.3, 2.9], np.float32))  # no powers of two, numbers of both signs
+    return [(*ones, np.array([2, 4], np.float32)), same, drawn(3), drawn(4), uneven]
 
 
 EXERCISE = Exercise(

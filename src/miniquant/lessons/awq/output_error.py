@@ -30,8 +30,8 @@ def cases(random):
     """One token, changes that cancel, a token of zeros, a random layer, then no change."""
     return [
         (np.array([[3.0, 1.0]]), np.array([[1.0, 0.0], [0.0, -2.0]])),
-        (np.array([[2.0, 1.0], [4.0, 2.0]]), np.array([[1.0, -2.0], [0.5, 0.0], [0.0, 1.0]])),  # the first row cancels
-        (np.array([[1.0, -1.0, 2.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.0]]), np.array([[0.25, 0.5, -0.5]])),
+        (np.array([[2.0, 1.0], [4.0, 2.0]]), np.array([[1.0, -2.0], [0.0, 0.0], [0.5, 0.0], [0.0, 1.0]])),  # the first row cancels
+        (np.array([[1.0, -1.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 1.0]]), np.array([[0.25, 0.5, -0.5]])),
         (random.normal(0, [1, 5, 0.2, 2], (12, 4)), random.normal(0, 0.1, (6, 4))),
         (-abs(random.normal(0, 1, (2, 2))), np.zeros((3, 2))),
     ]

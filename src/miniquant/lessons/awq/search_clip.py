@@ -49,6 +49,7 @@ HALVES = (  # weights in steps, the step, activations: the choice hangs on halve
     ([7, 1.5, 6.5, 4.5], 0.117919921875, [[1, 0, -1, 1], [1, 2, 0, -2], [2, -2, -2, 1], [0, 1, -2, 1]]),
     ([7, -0.5, -2.5, 5.5], 0.1123046875, [[2, 2, -2, 1], [0, 2, 1, 2], [-2, 1, 1, -2], [1, 2, 2, 0]]),
     ([7, 6.5, -1.5, 1.5], 0.1796875, [[-1, 1, 2, 0], [-1, 1, -1, 1], [-2, 2, -1, -2], [-2, 2, 2, 0]]),
+    ([7, -2.5, -6.5, 4.5], 0.1885986328125, [[0, 0, -2, -2], [1, 0, -1, 0], [1, -1, 0, 0], [1, -2, -1, -1]]),  # integers × scale are no float16
     ([7, 6.5, -1.5, 1.5], 0.1796875 / 1024, [[-1, 1, 2, 0], [-1, 1, -1, 1], [-2, 2, -1, -2], [-2, 2, 2, 0]]),
 )
 
@@ -59,14 +60,15 @@ def cases(random):
     careless, careful = np.diag([1e-3, *[1.0] * 7]), np.diag([50.0, *[1.0] * 7])
     cases = [(ends, careless, RATIOS), (ends, np.eye(8), RATIOS), (ends, careful, RATIOS), (-ends, careful, RATIOS)]
     cases.append((np.array([4, 0, 1], np.float32), np.diag([0.0, 1.0, 0.0]), RATIOS))  # all ratios are equally good
-    cases += [(ends, careless, [1.0]), (ends, careless, [1.0, 0.55, 0.95, 0.45, 0.85, 0.75, 0.42, 0.65])]
+    cases += [(ends, careless, [1.0]), (ends, careless / 2**50, [1.0, 0.55, 0.95, 0.45, 0.85, 0.75, 0.42, 0.65])]
     cases.append((np.array([7, 0, 0.5], np.float32), np.diag([0.0, 0.0, 1.0]), [1.0, 0.25, 0.5]))  # two are equally good
     for steps, step, rows in HALVES:
         x = np.array(rows, float)
         cases.append((np.array(steps, np.float32) * np.float32(step), x.T @ x, RATIOS))
     by = 2.0**30  # two large errors that are equal in float32: the first is larger by 1
     cases.append((np.array([7, 0.5], np.float32), np.diag([4 * by, 4 * (49 * by + 1)]), [1.0, 0.5]))
-    for n in (8,) * 7 + (48,) * 4:
+    cases.append((np.array([7, 0.3, 0.1], np.float32), np.diag([0.00204, 1, 1]), [1.0, 0.05]))  # integers up to 140 are clipped
+    for n in (8,) * 5 + (48,) * 4:
         x = random.normal(size=(60, n)) * random.choice([0.3, 1, 4], n) + random.normal(size=(60, 1))
         cases.append((random.standard_t(3, n).astype(np.float32), x.T @ x / 60, RATIOS))
     for size in (1e-5, 1e-6) * 3:  # steps that float16 rounds coarsely

@@ -30,9 +30,9 @@ def oracle(x, damping):
 def cases(random):
     """Small texts, equal columns without damping, random activations, a column of zeros, zeros alone, one channel, one token."""
     return [
-        (np.array([[1.0, 2.0], [3.0, 4.0]]), 0.5),
+        (np.array([[1.0, 2.0], [3.0, 4.0]]), 1.5),
         (np.array([[2.0, 0.0, 1.0], [0.0, 2.0, 1.0]]), 0.25),
-        (np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0], [0.0, 0.0]]), 0.0),  # no damping; two columns that are always equal
+        (np.array([[1.0, 1.0], [0.0, 0.0], [2.0, 2.0], [3.0, 3.0]]), 0.0),  # no damping; two columns that are always equal
         (random.normal(0, [1, 4, 0.5, 2], (20, 4)), 0.1),
         (np.array([[1.0, 0.0, 2.0], [3.0, 0.0, -1.0]]), 0.5),  # a channel that is always 0
         (np.zeros((3, 2)), 0.25),

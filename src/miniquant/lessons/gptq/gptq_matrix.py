@@ -46,6 +46,9 @@ def oracle(w, scale, minimum, u):
     return np.array(found, np.int16)
 
 
+TIE = -0.5499999821186066  # less the minimum -0.7, this is half of the scale 0.3 as float32 has the two
+
+
 def cases(random):
     """Two weights, four in two groups, ties, levels at both ends, groups of one, then random matrices with channels that move together."""
 
@@ -66,8 +69,8 @@ def cases(random):
         (np.array([[0.4, 0.4]]), one, zero, pair),
         (np.array([[2.4, 7.4], [15.8, 20.0]]), np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), pair),
         (np.array([[0.4, 1.3, 0.6, 5.5]]), *two, hand),
-        (np.array([[0.5, 2.0], [1.5, 0.0], [2.5, 1.0]]), np.ones((3, 1), np.float32), np.zeros((3, 1), np.float32), pair),
-        (np.array([[-3.0, 2.0], [19.0, 4.0]]), np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), pair),
+        (np.array([[0.5, 2.0], [TIE, 0.0], [1.5 * float(np.float32(0.49)), 1.0]]), np.float32([[1], [0.3], [0.49]]), np.float32([[0], [-0.7], [0]]), pair),
+        (np.array([[-3.0, 2.0], [19.0, 4.0], [1e30, 0.0]]), np.ones((3, 1), np.float32), np.zeros((3, 1), np.float32), pair),
         (np.array([[1.0, 6.3, -2.0]]), np.array([[0.5, 2.0, 1.0]], np.float32), np.float32([[-1, 3, -4]]), hand[:3, :3]),
         drawn(3, 6, 2),
         drawn(4, 8, 2),
