@@ -72,7 +72,7 @@ def cases(random):
         return struct.pack("<IQ", kind, count) + elements
 
     good = [(said(4, 2, bytes(range(8))), 0), (b"abc" + said(0, 3, b"xyz") + b"after", 3), (said(12, 0), 0)]
-    good += [(said(10, 1, bytes(range(8))), 0)]
+    good += [(said(10, 1, bytes(range(7, -1, -1))), 0)]
     bad = [(said(4, 3, bytes(8)), 0), (said(4, 8, bytes(8)), 0), (said(4, 2**62, bytes(8)), 0), (b"", 0)]
     bad += [(said(12, 2**61 + 1, bytes(8)), 0), (said(0, 2**64 - 1, bytes(8)), 0), (said(9, 1, bytes(8)), 0)]
     bad += [
