@@ -234,3 +234,10 @@ def test_a_broadcasting_error_is_not_taken_for_a_failed_reshape():
 def test_an_integer_too_large_for_a_float_is_compared_with_a_float():
     assert difference(4.25, 10**400, 1e-9).what == "the value differs"
     assert difference(10**400, 10**400) is None
+
+
+def test_a_float32_is_compared_with_a_float_by_what_it_holds():
+    third = 100 / 3
+    assert difference(third, np.float32(third), 1e-9)
+    assert not difference(third, np.float64(third)) and not difference(0.5, np.float32(0.5))
+    assert not difference(np.float32(third), np.float32(third))

@@ -352,9 +352,11 @@ def _scalar_difference(expected: Any, got: Any, tolerance: float) -> Difference 
         alike = isinstance(got, type(expected))
     if not alike:
         return Difference("the type differs", _with_kind(expected), _with_kind(got))
-    same = expected == got
+    # beside a float32 numpy would round a float of Python to float32
+    one, other = (float(value) if isinstance(value, np.floating) else value for value in (expected, got))
+    same = one == other
     if not same and isinstance(expected, Real) and not isinstance(expected, bool):
-        same = _close(expected, got, tolerance)
+        same = _close(one, other, tolerance)
     return None if same else Difference("the value differs", short(expected), short(got))
 
 
