@@ -19,9 +19,9 @@ def read_key_value(data, position):
 
     data: bytes; position: integer
     ->   (key, value, next): a str; a value of the Python type that the
-         table at the beginning of Part 2 says; the position of the first
-         byte after the value. An array may be empty: its value is then an
-         empty list.
+         table at the beginning of Part 2 says, no type of numpy; the
+         position of the first byte after the value. An array may be empty:
+         its value is then an empty list.
 
     Numbers are little-endian. Raises ValueError for a type that is not in
     that table (5 is only the type of an array's elements), and for an
