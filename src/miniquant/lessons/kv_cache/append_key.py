@@ -42,6 +42,7 @@ def cases(random):
 
     one = quantized_by_hand(array([[[0, 5]], [[15, 20]]]), 0, 4)
     drawn = (random.normal(0, [1, 9, 0.3], (13, 2, 3)) + np.array([0, 20, 1])).astype(np.float32)
+    drawn[7], drawn[9] = 0, drawn[10]  # a key of zeros, and the same key twice
     groups = [quantized_by_hand(drawn[i : i + 4], 0, 3) for i in (0, 4)]
     empty = np.zeros((0, 1, 2), np.float32)
     return [

@@ -55,7 +55,12 @@ def cases(random):
         made = [quantized_by_hand(random.normal(0, 1.5, (size, heads, dims)).astype(np.float32), 0, bits) for _ in range(groups)]
         return made, random.normal(0, 1.5, (recent, heads, dims)).astype(np.float32)
 
+    def near(far):
+        """Keys of three tokens: in the first head one that is far from two others, which are near each other."""
+        return array([[[far, 0, 0, 0], [1, 0, 0, 0]], [[9, 0, 0, 0], [0, 0, 0, 0]], [[9 - 2**-9, 0, 0, 0], [0.5, 0, 0, 0]]])
+
     none = np.zeros((0, 1, 4), np.float32)
+    three = array([[[1, 0, 0, 0], [0, 0, 2, 0]], [[0, 1, 0, 0], [0, 0, 0, 3]], [[0, 0, 1, 0], [1, 1, 0, 0]]])
     group = quantized_by_hand(array([[[0, 0, 0, 0]], [[3, 3, 0, 0]]]), 0, 4)
     found = [
         (array([[1, 2, 0, 1]]), [], array([[[3, 1, 0, 2]]]), array([[[5, 6, 7, 8]]])),
@@ -65,8 +70,8 @@ def cases(random):
          array([[[1, 0, 0, 0], [2, 0, 0, 0]], [[0, 1, 0, 0], [0, 2, 0, 0]]])),
         (array([[1, 0.5, 0, 0]]), [group], none, array([[[1, 0, 0, 2]], [[0, 1, 3, 0]]])),
         (array([[1, 0.5, 0, 0]]), [group], array([[[2, 0, 1, 0]]]), array([[[1, 0, 0, 2]], [[0, 1, 3, 0]], [[7, 7, 7, 7]]])),
-        (array([[40, 0, 0, 0]]), [], array([[[9, 0, 0, 0]], [[8.95, 0, 0, 0]]]), array([[[1, 0, 0, 0]], [[0, 1, 0, 0]]])),
-        (array([[-40, 0, 0, 0]]), [], array([[[9, 0, 0, 0]], [[8.95, 0, 0, 0]]]), array([[[1, 0, 0, 0]], [[0, 1, 0, 0]]])),
+        (array([[800, 0, 0, 0], [2, 0, 0, 0]]), [], near(0), three),
+        (array([[-800, 0, 0, 0], [2, 0, 0, 0]]), [], near(18), three),
     ]
     for groups, recent, heads, dims, size in ((2, 3, 2, 16, 4), (1, 0, 4, 8, 5), (0, 6, 3, 4, 8), (3, 1, 4, 4, 4)):
         kept, left = keys(groups, recent, heads, dims, size)

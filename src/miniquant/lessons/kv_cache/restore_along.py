@@ -32,15 +32,15 @@ def cases(random):
     x = random.normal(0, [1, 8, 0.2], (7, 3)).astype(np.float32)
     return [
         case([[0, 1, 2]], [[1]], [[0]]),
-        case([[0, 1, 15]], [[0.5]], [[-2]]),
+        case([0, 1, 15], [0.5], [-2]),
         case([[3], [0]], [[2]], [[1]]),
         case([[1, 2], [3, 4]], [[1], [10]], [[0], [100]]),
         case([[1, 2], [3, 4]], [[1, 10]], [[0, 100]]),
         case([[11, 7, 13]], [[0.1]], [[0.3]]),
-        case([[255, 200]], [[300]], [[-5]]),
+        case([[255, 200], [3, 1]], [[300], [0]], [[-5], [7]]),
         case([[0, 0]], [[0]], [[0.25]]),
         tuple(quantize_along(x, 0, 4)),
-        tuple(quantize_along(x, 1, 8)),
+        tuple(quantize_along(random.normal(0, 1, (2, 3, 5)).astype(np.float32), 2, 8)),
         tuple(quantize_along(random.normal(0, 1, (4, 2, 3)).astype(np.float32), 0, 4)),
     ]
 
