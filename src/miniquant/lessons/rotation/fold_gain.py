@@ -38,7 +38,7 @@ def cases(random):
         ([0, 2], [[[3, 5]]]),
     ]
     found = [(np.array(g, np.float64), [np.array(w, np.float64) for w in ws]) for g, ws in made]
-    drawn = [random.normal(size=(out, 5)) for out in (5, 2, 3)]
+    drawn = [random.normal(size=(out, 5)) for out in (5, 2, 2)]
     return [*found, (random.uniform(0.3, 2, 5), drawn)]
 
 

@@ -68,7 +68,7 @@ def _drawn(random, n, names=tuple(_NAMES)):
 def cases(random):
     """A reader alone, a writer alone, a norm between them, then whole models of one block, by several rotations."""
     quarter, small = np.array([[0.0, 1.0], [-1.0, 0.0]]), np.array([[0.6, 0.8], [-0.8, 0.6]])
-    up, down, norm = "model.layers.0.mlp.up_proj.weight", "model.layers.0.mlp.down_proj.weight", "model.norm.weight"
+    up, down, norm = "model.layers.0.mlp.up_proj.weight", "model.layers.11.mlp.down_proj.weight", "model.norm.weight"
     turned, _ = np.linalg.qr(random.normal(size=(4, 4)))
     return [
         ({up: np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 0.0]])}, quarter),
