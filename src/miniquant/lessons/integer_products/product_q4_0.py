@@ -56,8 +56,10 @@ def cases(random):
         ([[q4_0_block(1.0, [-8] * 32)]], [q8_0_block(1.0, [-128] * 32)]),  # 32768: one more than 16 bits hold
     ]
     cases = [tuple(np.array(blocks, np.uint8) for blocks in pair) for pair in made]
-    w = [[q4_0_block(d, random.integers(-8, 8, 32).tolist()) for d in random.normal(0, 0.1, 3)] for _ in range(4)]
-    x = [q8_0_block(d, random.integers(-127, 128, 32).tolist()) for d in random.uniform(0, 0.05, 3)]
+    scales = random.normal(0, 30, (4, 4))  # large: float32 is not enough
+    scales[:2, 0], scales[3, 2] = 0, 3e-6  # the smallest float16 have fewer digits
+    w = [[q4_0_block(d, random.integers(-8, 8, 32).tolist()) for d in row] for row in scales]
+    x = [q8_0_block(d, random.integers(-127, 128, 32).tolist()) for d in (2.3, 0.0, *random.uniform(0, 5, 2))]
     return [*cases, (np.array(w, np.uint8), np.array(x, np.uint8))]
 
 

@@ -57,12 +57,14 @@ def cases(random):
         ([[q4_1_block(1.0, 0.0, [15] * 32)]], [q8_1_block(1.0, 4064.0, [127] * 32)]),  # more than 16 bits hold
     ]
     cases = [tuple(np.array(blocks, np.uint8) for blocks in pair) for pair in made]
+    scales, least = random.uniform(0, 30, (4, 4)), random.normal(0, 90, (4, 4))  # large: float32 is not enough
+    scales[:2, 0], least[2, 0] = 0, 0
     w = [
-        [q4_1_block(d, -8 * d, random.integers(0, 16, 32).tolist()) for d in random.uniform(0, 0.1, 3)]
-        for _ in range(4)
+        [q4_1_block(d, m, random.integers(0, 16, 32).tolist()) for d, m in zip(*row)]
+        for row in zip(scales.tolist(), least.tolist())
     ]
     x = []
-    for d in random.uniform(0, 0.05, 3).tolist():
+    for d in (2.3, 2e-8, *random.uniform(0, 5, 2).tolist()):  # float16 has 0 for the second, and not for its sum
         q = random.integers(-127, 128, 32).tolist()
         x.append(q8_1_block(d, d * sum(q), q))
     return [*cases, (np.array(w, np.uint8), np.array(x, np.uint8))]

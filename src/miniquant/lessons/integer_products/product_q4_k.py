@@ -83,15 +83,19 @@ def cases(random):
             full[at] = number
         return [full]
 
+    drawn = _weights(random, 3, 3, d=0.7, dmin=0.3)
+    drawn["d"][:2, 1] = 0
+    numbers = random.integers(-127, 128, (3, 256))
+    numbers[0] = 0
     small = {"d": 2.0**-6, "dmin": 2.0**-6}
     return [
         (one([2], [], {0: [3, 1]}), _activations([0.5], row({0: 4, 1: -1}))),
         (one([], [0, 3], {}, dmin=0.25), _activations([2.0], row({32: 5, 48: 7, 5: 100}))),
         (one([1, 10], [2, 1], {0: [5], 1: [0, 7]}, d=0.5, dmin=2.0), _activations([-1.0], row({0: 3, 33: 2, 63: -4}))),
-        (one([63] * 8, [63] * 8, {j: [15] * 32 for j in range(8)}, **small), _activations([0.25], [[127] * 256])),
+        (one([63] * 8, [63] * 8, {j: [15] * 32 for j in range(8)}, **small), _activations([0.25], [[*[127] * 255, 126]])),
         (_weights(random, 1, 2, **small), _activations([0.5, -0.125], random.integers(-127, 128, (2, 256)))),
         (_weights(random, 4, 1, **small), _activations([0.0625], random.integers(-127, 128, (1, 256)))),
-        (_weights(random, 3, 3, d=1e-3, dmin=1e-3), _activations([0.01, 0.03, 0.02], random.integers(-127, 128, (3, 256)))),
+        (drawn, _activations([0.0, 0.03, 0.02], numbers)),
     ]
 
 

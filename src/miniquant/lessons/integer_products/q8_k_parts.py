@@ -47,10 +47,10 @@ def cases(random):
         [row(2, -127, 5, 1)],
         [row()],
         [[i / 2 + 0.1 for i in range(256)]],
-        [row(*[0] * 30, -50, 20, 50)],
+        [row(*[0] * 30, -50, 20, 50), row(*[0] * 30, 50, 20, -50)],
         [row(1e-25, -12.7e-25, 3e-25)],  # their squares are 0 in float32
         [[127] * 256],
-        [row(1, 0.3), row(-12.7, 3.1), row(*[0] * 100, 3)],
+        [row(), row(1, 0.3), row(-12.7, 3.1), row(*[0] * 100, 3)],
     ]
     drawn = random.normal(0, 1, (300, 256)).astype(np.float32)
     at = np.abs(drawn).argmax(axis=1)[:, None]
