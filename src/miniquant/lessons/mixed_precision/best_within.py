@@ -41,8 +41,8 @@ def cases(random):
         return dict(zip(("small", "middle", "large"), pairs))
 
     one = {"a": of((2, 0.5), (4, 0.125))}
-    two = {"a": of((2, 0.5), (4, 0.125)), "b": of((3, 0.25), (6, 0.0625))}
-    greedy = {"a": of((1, 1.0), (6, 0.25)), "b": of((1, 0.75), (4, 0.125)), "c": of((1, 0.75), (4, 0.1875))}
+    two = {"a": of((2, 0.5), (4, 0.125)), "b": of((3, 0.25), (6, 0.0))}
+    greedy = {"a": of((1, 1.5), (4, 0.3)), **{name: of((1, 1.0), (2, 0.5)) for name in "bcde"}}  # all but a
     made = [
         (one, 4),
         (one, 3),
@@ -52,13 +52,13 @@ def cases(random):
         (two, 99),
         (greedy, 9),
         ({"a": of((5, 0.5), (9, 0.25), (3, 2.0)), "b": of((2, 1.0), (1, 3.0), (4, 0.125))}, 9),
-        ({"b": {"Q4_0": (4, 0.3)}, "a": {"Q2_K": (1, 0.9), "Q8_0": (5, 0.05)}}, 9),
+        ({"b": {"Q4_0": (4, 3e9)}, "a": {"Q2_K": (1, 0.9), "Q8_0": (5, 0.05)}}, 9),
     ]
     for size in (3, 4, 5, 6):
         costs = {}
         for i in range(size):
             units = np.sort(random.permutation(np.arange(1, 12))[:3])
-            kls = np.sort(random.random(3))[::-1] * random.choice([0.1, 1, 5])
+            kls = np.sort(random.random(3))[::-1] * random.choice([1e-8, 1, 5])
             costs[f"w{i}"] = of(*zip(units.tolist(), kls.tolist()))
         least = sum(next(iter(kinds.values()))[0] for kinds in costs.values())
         made += [(costs, least + int(random.integers(1, 5 * size))) for _ in range(2)]

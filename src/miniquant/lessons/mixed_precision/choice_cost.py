@@ -31,7 +31,7 @@ def cases(random):
     """One matrix, two, two of equal cost, another order, a type that some lack, several drawn."""
     a = {"Q4_0": (18, 0.5), "Q8_0": (34, 0.25)}
     b = {"Q4_0": (180, 0.125), "Q8_0": (340, 0.0625)}
-    drawn = {f"w{i}": {kind: (18 * int(random.integers(1, 9)), float(random.random())) for kind in "stuv"} for i in range(6)}
+    drawn = {f"w{i}": {kind: (18 * 10**8 * int(random.integers(1, 9)), float(random.random())) for kind in "stuv"} for i in range(6)}
     some = {name: "stuv"[int(random.integers(4))] for name in reversed(drawn)}
     return [
         ({"a": a}, {"a": "Q8_0"}),
@@ -39,7 +39,7 @@ def cases(random):
         ({"a": a, "b": dict(a)}, {"a": "Q4_0", "b": "Q4_0"}),
         ({"a": a, "b": b}, {"a": "Q8_0", "b": "Q4_0"}),
         ({"a": a, "b": b}, {"b": "Q8_0", "a": "Q4_0"}),
-        ({"a": a, "b": {"Q2_K": (84, 2.0)}}, {"a": "Q4_0", "b": "Q2_K"}),
+        ({"a": a, "b": {"F32": (128, 0.0)}}, {"a": "Q4_0", "b": "F32"}),
         (drawn, some),
     ]
 

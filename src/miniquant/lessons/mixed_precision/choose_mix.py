@@ -93,7 +93,9 @@ def cases(random):
         case(pair, 5 * 144),
         case(pair, 5 * 272 + 10),
     ]
-    for _ in range(5):
+    several = {name: {"Q2_K": (1, 0.25), "Q6_K": (2, 0.1)} for name in "bcd"}  # they gain more for a byte, and then a does not fit
+    made.append(case({**several, "a": {"Q2_K": (1, 1.05), "Q6_K": (11, 0.05)}}, 14))
+    for _ in range(4):
         costs = {f"w{i}": matrix(int(random.choice([1, 3, 4])), float(random.uniform(0.2, 3))) for i in range(5)}
         blocks = sum(of["Q2_K"][0] // 84 for of in costs.values())
         made.append(case(costs, int(blocks * random.uniform(100, 230))))

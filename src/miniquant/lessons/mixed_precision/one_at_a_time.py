@@ -46,7 +46,7 @@ def cases(random):
         arrays = {name: np.array(w, np.float32) for name, w in weights.items()}
         return arrays, list(kinds), Store(), Measure({name: w.copy() for name, w in arrays.items()})
 
-    two = {"a": [[1.25, 3.0]], "b": [[0.5], [7.75], [2.0]]}
+    two = {"a": [[1.25, 3.0]], "b": [[0.5], [7.5], [2.0]]}
     drawn = {f"w{i}": random.normal(0, 4, (2 + i // 2, 3)).round(2) for i in range(4)}
     return [
         case({"a": [[1.25, 3.0]]}, "wholes"),
