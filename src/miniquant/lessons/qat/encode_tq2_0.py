@@ -36,7 +36,7 @@ def oracle(levels, scale):
 
 
 def cases(random):
-    """Zeros, one level at a time, runs, several blocks, drawn ones."""
+    """Zeros, one level at a time, runs, several blocks, drawn ones with small and large scales."""
     zero = np.zeros((1, 256), np.int8)
     first, last, middle = zero.copy(), zero.copy(), zero.copy()
     first[0, 0], last[0, 255], middle[0, [33, 64, 130]] = 1, -1, (1, -1, 1)
@@ -51,7 +51,7 @@ def cases(random):
         (last, one * 0.5),
         (runs, one * -0.25),
         (several, np.array([[1.5], [0.0], [0.1]], np.float16)),
-        (drawn, random.uniform(0, 1, (5, 1)).astype(np.float16)),
+        (drawn, (random.uniform(0.1, 1, (5, 1)) * [[1], [1e-2], [1e-4], [1e-5], [100]]).astype(np.float16)),
     ]
 
 

@@ -52,6 +52,7 @@ def cases(random):
         ([[0.0, 0.0]], [[1.0]], [[0.5, -0.5]]),
     ]
     drawn = [(random.normal(0, 1, (n, i)), random.normal(0, 1, (n, o)), random.normal(0, 0.5, (o, i))) for n, i, o in ((5, 4, 3), (3, 8, 2), (7, 3, 6))]
+    drawn[2][0][3] = 0  # a token of zeros counts
     return [tuple(np.array(part, float) for part in case) for case in (*made, *drawn)]
 
 

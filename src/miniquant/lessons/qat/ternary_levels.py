@@ -41,16 +41,16 @@ def cases(random):
     made = [
         [[1, -1, 2, 0]],
         [[4, 0.5, -0.5, -1]],
-        [[0.5, -1.5, 1, 1]],
+        [[0.5, -0.5, 2, 1]],
         [[16, 0, 0, 0]],
         [[0, -0.0, 0, 0]],
         [[3, -1, 0, 0], [0.03, 0.01, -0.02, 0.02], [0, 0, 0, 0], [-300, 100, 100, 100]],
         [[-0.7], [2], [0]],
         [[0.5001, 1, 1, 1.5015]],  # the scale is 1.0004, as float16 it is 1
-        [[x / 512 for x in (0.502, 1, 1, 1.498)]],
-        [[16, *[0] * 255], [-20, *[0] * 255]],  # 256 scales: beyond int8 before it is clipped
+        [[x / 512 for x in (0.500001, 1, 1, 1.499999)]],
+        [[16, *[0] * 255], [-200_000, *[0] * 255]],  # 256 scales: beyond int8 before it is clipped
     ]
-    drawn = [random.normal(0, 0.05, (6, 64)), random.laplace(0, 0.1, (5, 256)), random.normal(0, 1, (8, 32)) * np.exp2(random.integers(-6, 6, (8, 1)))]
+    drawn = [random.normal(0, 0.05, (6, 48)), random.laplace(0, 0.1, (5, 256)), random.normal(0, 1, (8, 32)) * np.exp2(random.integers(-6, 6, (8, 1)))]
     return [(np.array(w, np.float32),) for w in (*made, *drawn)]
 
 
