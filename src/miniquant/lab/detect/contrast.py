@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..attempt import attempt
+from ..attempt import attempt, cases_of
 from ..compare import equal, short
+from ..fresh_cases import Pool
 from ..more_cases import SECONDS
 from ..pair_cases import Pair, changes_of, pair_of
 from ..spec import Case
@@ -33,11 +34,14 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     end = time.monotonic() + LIMIT
     found = []
     others = list(_of_other_cases(facts, call.case))
-    more = itertools.chain(_one_by_one(call.case), others)
+    pools = [Pool(column) for column in zip(*cases_of(facts.spec))]
+    more = itertools.chain(_one_by_one(call.case, pools), others)
     for pair in itertools.islice(changes_of(facts.spec, call.number, more), TRIES):
         if time.monotonic() > end:
             break
         words, rank = _change(facts.names, call.case, pair.case)
+        if not all(_is_usual(pool, part) for pool, part in zip(pools, pair.case)):
+            continue
         rank += 2 * any(equal(pair.case, other) for other in others)
         if words and not pair.right.error and not _is_bare(pair.right.result, call.expected.result):
             found.append((rank, len(words), words, pair))
@@ -102,15 +106,22 @@ def _of_other_cases(facts: Facts, case: Case) -> Iterator[Case]:
                     yield (*case[:i], other.case[i], *case[i + 1 :])
 
 
-def _one_by_one(case: Case) -> Iterator[Case]:
-    """The case with one value of a small array changed."""
-    for i, part in enumerate(case):
+def _is_usual(pool: Pool, part: Any) -> bool:
+    """Whether a float lies within those of the cases; others may make no sense."""
+    known = [value for value in pool.values if isinstance(value, float)]
+    return not isinstance(part, float) or not known or min(known) <= part <= max(known)
+
+
+def _one_by_one(case: Case, pools: Sequence[Pool]) -> Iterator[Case]:
+    """The case with one value of a small array changed, to such values as the cases have."""
+    for i, (part, pool) in enumerate(zip(case, pools)):
         if isinstance(part, np.ndarray) and part.dtype.kind in "iuf" and part.ndim and 0 < part.size <= SMALL:
             for place, value in enumerate(part.reshape(-1)):
                 for new in _others(value):
                     changed = part.copy()
                     changed.reshape(-1)[place] = new
-                    yield (*case[:i], changed, *case[i + 1 :])
+                    if part.dtype.kind != "f" or pool.has(changed):
+                        yield (*case[:i], changed, *case[i + 1 :])
 
 
 def _others(value: Any) -> Iterator[Any]:
