@@ -39,6 +39,13 @@ def test_of_an_array_one_value_is_named():
     assert of("q8_q8_dot", q8_q8_dot) == "In this case, the result is right with `a[0, 3]` = 129 in place of 128."
 
 
+def test_an_array_keeps_its_order_in_memory_when_one_value_of_it_is_changed():
+    def group_reshape(w, group_size):
+        return np.ravel(w, "K").reshape(len(w), -1, group_size)
+
+    assert "right with" not in of("group_reshape", group_reshape)
+
+
 def test_of_a_dict_a_key_or_the_order_is_named():
     def beyond_limit(errors, limit):
         return [name for name, error in errors.items() if not np.isfinite(error) or error > limit]

@@ -564,6 +564,18 @@ def test_of_few_wrong_numbers_it_is_said_on_which_side_they_are():
     assert "off by up to 10.7; each of the 2 wrong ones that were seen is too small" in text
 
 
+def test_what_looks_at_a_result_does_not_fail_where_the_function_has_changed_its_argument():
+    def check_layout(entries, n_bytes):
+        names = find("check_layout").reference(entries, n_bytes)
+        for name in names:
+            entries[name]["data_offsets"].append(name)
+        return names
+
+    report = evaluate(find("check_layout"), check_layout)
+    assert "your function changes its argument in place: entries['a']['data_offsets']" in report.what
+    assert "raises" not in repr(report) and "The result is right, and the call changes its argument" in report.cause
+
+
 def test_nothing_is_said_of_all_wrong_integers_where_some_are_equal_as_floats():
     def from_twos_complement(number, n_bits):
         return int(number - 2.0**n_bits) if number >= 2.0 ** (n_bits - 1) else number

@@ -162,7 +162,10 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
             warnings.simplefilter("always")
             result = far(*arguments) if far and far.observed else spec.run(watched or function, arguments)
     except (Exception, TooSlow, SystemExit) as error:
-        return Outcome(error=error, printed=_printed(printed, far), change=change())
+        spoiled = watched and watched.change and watched.returned and not isinstance(error, Finding)
+        if not watched or not spoiled:
+            return Outcome(error=error, printed=_printed(printed, far), change=change())
+        result = watched.given  # what looks at it cannot, since the function has changed what it was given
     if bits := _bits_of(result):
         large = Finding(f"the result has an integer of {bits:,} bits", f"an integer of {bits:,} bits")
         return Outcome(error=large, printed=_printed(printed, far), change=change())

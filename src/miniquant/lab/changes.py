@@ -34,21 +34,23 @@ class Change:
 class Watched:
     """A function that compares its arguments after each call with what they were before; ``change`` is the first.
 
-    ``given`` is what the last call gave.
+    ``given`` is what the last call gave, if it ``returned``.
     """
 
     function: Callable[..., Any]
     change: Change | None = field(default=None, init=False)
     given: Any = field(default=None, init=False)
+    returned: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         functools.update_wrapper(self, self.function, updated=())
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """What the function gives or raises."""
-        before = tuple(_copied(argument) for argument in arguments)
+        before, self.returned = tuple(_copied(argument) for argument in arguments), False
         try:
             self.given = self.function(*arguments, **named)
+            self.returned = True
             return self.given
         finally:
             self.change = self.change or change_of(before, arguments)

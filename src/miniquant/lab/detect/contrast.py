@@ -118,8 +118,8 @@ def _one_by_one(case: Case, pools: Sequence[Pool]) -> Iterator[Case]:
         if isinstance(part, np.ndarray) and part.dtype.kind in "iuf" and part.ndim and 0 < part.size <= SMALL:
             for place, value in enumerate(part.reshape(-1)):
                 for new in _others(value):
-                    changed = part.copy()
-                    changed.reshape(-1)[place] = new
+                    changed = part.copy(order="K")
+                    changed[np.unravel_index(place, part.shape)] = new
                     if part.dtype.kind != "f" or pool.has(changed):
                         yield (*case[:i], changed, *case[i + 1 :])
 
@@ -190,8 +190,8 @@ def _of_one(path: str, old: dict[Any, Any], new: dict[Any, Any]) -> tuple[str, f
 
 
 def _of_arrays(path: str, old: np.ndarray, new: np.ndarray) -> tuple[str, float]:
-    if old.shape != new.shape or old.dtype != new.dtype or not old.ndim:
-        return "", 0
+    if (old.shape, old.dtype, old.strides) != (new.shape, new.dtype, new.strides) or not old.ndim:
+        return "", 0  # numbers in another order in memory are a change as well
     with np.errstate(all="ignore"):
         places = np.argwhere((old != new) & ~((old != old) & (new != new)))
     if len(places) != 1:
