@@ -572,7 +572,7 @@ def test_what_looks_at_a_result_does_not_fail_where_the_function_has_changed_its
         return names
 
     report = evaluate(find("check_layout"), check_layout)
-    assert "your function changes its argument in place: entries['a']['data_offsets']" in report.what
+    assert "your function changes its argument in place: entries['none']['data_offsets']" in report.what
     assert "raises" not in repr(report) and "The result is right, and the call changes its argument" in report.cause
 
 
