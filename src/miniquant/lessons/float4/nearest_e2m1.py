@@ -9,7 +9,8 @@ from .e2m1_values import e2m1_values
 def nearest_e2m1(x, scale):
     """The code whose value times the scale is nearest to each weight.
 
-    x: (n, k) float32; scale: (n, 1) float32, 0 or more, one for each row
+    x: (n, k) float32, of a size of at most 1e7 times the scale if that is
+        not 0; scale: (n, 1) float32, 0 or more, one for each row
     ->   (n, k) uint8, codes of E2M1; of two products that are equally near,
          the one of smaller size; a product of 0 is always code 0, never 8
     """
