@@ -46,6 +46,15 @@ def test_an_array_keeps_its_order_in_memory_when_one_value_of_it_is_changed():
     assert "right with" not in of("group_reshape", group_reshape)
 
 
+def test_no_change_is_named_beside_a_sentence_on_every_input_tried():
+    def cache_bytes(layers, heads, dims, tokens, type_k, type_v):
+        numbers = int(np.prod([layers, heads, dims, tokens], dtype=np.int32))
+        return sum(numbers // block * n_bytes for block, n_bytes in (type_k, type_v))
+
+    text = repr(evaluate(find("cache_bytes"), cache_bytes, search=False))
+    assert "for every input tried" in text and "the result is right with" not in text
+
+
 def test_of_a_dict_a_key_or_the_order_is_named():
     def beyond_limit(errors, limit):
         return [name for name, error in errors.items() if not np.isfinite(error) or error > limit]

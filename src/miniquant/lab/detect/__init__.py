@@ -130,8 +130,9 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text += _in_a_list(facts, seen, wrong, every_wrong, among)
         if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
             text += f"; {tried}, {part}"
-        elif wrong[0].comparable and not seen.after and (seen.rank >= SAYS_LITTLE or len(wrong) <= FEW):
-            seen = replace(seen, after=contrast(facts, wrong))
+        elif wrong[0].comparable and not seen.after and "tried" not in seen.text:  # the change would be tried, too
+            if seen.rank >= SAYS_LITTLE or len(wrong) <= FEW:
+                seen = replace(seen, after=contrast(facts, wrong))
     return _ended(seen, text)
 
 
