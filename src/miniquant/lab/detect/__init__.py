@@ -130,10 +130,15 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text += _in_a_list(facts, seen, wrong, every_wrong, among)
         if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
             text += f"; {tried}, {part}"
-        elif wrong[0].comparable and not seen.after and "tried" not in seen.text:  # the change would be tried, too
-            if seen.rank >= SAYS_LITTLE or len(wrong) <= FEW:
-                seen = replace(seen, after=contrast(facts, wrong))
+        elif _wants_contrast(seen, wrong):
+            seen = replace(seen, after=contrast(facts, wrong))
     return _ended(seen, text)
+
+
+def _wants_contrast(seen: Seen, wrong: Sequence[Call]) -> bool:
+    """Whether a sentence says little; one on every input tried may not be so of an input that is tried later."""
+    little = seen.rank >= SAYS_LITTLE or len(wrong) <= FEW
+    return little and wrong[0].comparable and not seen.after and "tried" not in seen.text
 
 
 def _beyond(facts: Facts, among: Sequence[Call]) -> list[Call]:
