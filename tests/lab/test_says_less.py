@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 
 import numpy as np
@@ -178,6 +179,22 @@ def test_all_values_of_a_result_are_not_at_most_so_many():
 
     said = report(spec, lambda values: np.where(values > (5 if len(values) == 3 else -1), wrong(values, 0), values / 2))
     assert "at most 3 of 3" not in said and "at most 4 of 4" not in said and "at most 5 of 5" not in said
+
+
+def test_of_results_of_several_sizes_the_share_that_is_wrong_is_said_and_of_one_size_the_number():
+    def off(values):
+        return values * 13 % 1 < 0.3
+
+    def wrong(values):
+        return np.where(off(values), 9 * np.sin(1000 * values), values / 2)
+
+    drawn = np.random.default_rng(2).uniform(1, 9, (6, 40))
+    cases = [[(v[:n],) for v, n in zip(drawn, sizes)] for sizes in ([40] * 6, [8, 16, 24, 32, 40, 33])]
+    most = max(int(off(v).sum()) for (v,) in cases[0])
+    assert f"at most {most} of 40 in a result are wrong" in report(made(halved, cases[0]), wrong)
+    share = max(float(off(v).mean()) for (v,) in cases[1])
+    said = re.search(r"at most ([\d.]+) % of the values of a result are wrong", report(made(halved, cases[1]), wrong))
+    assert 0 <= float(said[1]) - 100 * share < 0.1001
 
 
 @pytest.mark.parametrize(("factor", "title"), [(1, "too large by bits"), (3, "off in proportion")])

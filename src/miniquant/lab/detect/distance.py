@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -71,7 +72,12 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all((e != g).all() for e, g in known):
         text = f"type and shape are right, and all values are off, by up to {far}{said}"
         return Seen("wrong values", text, rank=98)
-    many = f"at most {n} of {of} in a result are wrong" if n < of else "in some results all are wrong, in others not"
+    if n == of:
+        many = "in some results all are wrong, in others not"
+    elif len({size for _, size in counts}) == 1:
+        many = f"at most {n} of {of} in a result are wrong"
+    else:
+        many = f"at most {math.ceil(1000 * n / of) / 10:g} % of the values of a result are wrong"
     text = f"type and shape are right, and values are off by up to {far}; {many}"
     return Seen("wrong values", text + said, rank=98)
 
