@@ -80,6 +80,15 @@ def test_nothing_is_said_of_a_function_that_is_right_when_it_is_called_again():
     assert len(facts.wrong) == 4 and contrast(facts, facts.wrong) == ""
 
 
+def test_nothing_is_said_of_a_function_with_a_default_argument_that_is_filled():
+    def toy(n, known={}):  # noqa: B006
+        return known.setdefault(n % 4, n * n)
+
+    spec = made(lambda n: n * n, [(n,) for n in (2, 3, 5, 8, 9, 11, 14)])
+    facts = Facts(spec, toy, _calls(spec, toy))
+    assert facts.wrong and contrast(facts, facts.wrong) == ""
+
+
 def test_nothing_is_said_of_inputs_for_which_the_result_is_nothing():
     spec = made(lambda w: w * 3, [(np.array([1.0, 2.0]) * n,) for n in (1, 2, 3, 5, 7)])
     assert "right with" not in seen(spec, lambda w: w * np.sin(w))

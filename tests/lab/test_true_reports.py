@@ -564,6 +564,18 @@ def test_of_few_wrong_numbers_it_is_said_on_which_side_they_are():
     assert "off by up to 10.7; each of the 2 wrong ones that were seen is too small" in text
 
 
+def test_the_values_of_a_call_inside_another_are_not_said_to_be_those_of_the_outer_one():
+    def fast_hadamard(x):
+        half = x.shape[1] // 2
+        a, b = x[:, :half], x[:, half:]
+        if half != 1:
+            a, b = fast_hadamard(a), fast_hadamard(b)
+        return np.concatenate([a + b, a - b], axis=1) / np.sqrt(2)
+
+    text = repr(evaluate(find("fast_hadamard"), fast_hadamard))
+    assert "RecursionError" in text and "`b` is" not in text
+
+
 def test_what_looks_at_a_result_does_not_fail_where_the_function_has_changed_its_argument():
     def check_layout(entries, n_bytes):
         names = find("check_layout").reference(entries, n_bytes)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import math
 import time
+import types
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -23,12 +25,12 @@ LIMIT = 2.0  # seconds for all of them
 SMALL = 64  # values of an array in which each one is changed
 LONGEST = 60  # characters of a value that is shown
 OTHERS = 12  # values of another case, of each argument
-TWICE = 2  # the change is made again, since a function may remember earlier calls
+TWICE = 2  # times that the change is made
 
 
 def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     """``In the smallest of these cases, the result is right with `limit` = 1.0 in place of inf.``, or nothing."""
-    if not facts.spec.keeps_to_memory:
+    if not facts.spec.keeps_to_memory or _remembers(facts.function):
         return ""
     call = min(wrong, key=lambda call: (size_of(call.case), call.number))
     end = time.monotonic() + LIMIT
@@ -52,6 +54,20 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
             which = "this case" if len(wrong) == 1 else "the smallest of these cases"
             return f"In {which}, the result is right {_border(facts, call, pair) or words}."
     return ""
+
+
+def _remembers(function: Any) -> bool:
+    """Whether a function, or another one of its file, has a default argument that was filled, or a cache."""
+    function = inspect.unwrap(function)
+    if not isinstance(function, types.FunctionType):
+        return False
+    file = function.__code__.co_filename
+    others = [part for part in function.__globals__.values() if isinstance(part, types.FunctionType)]
+    own = [function, *(part for part in others if part.__code__.co_filename == file)]
+    defaults = [x for part in own for x in (*(part.__defaults__ or ()), *(part.__kwdefaults__ or {}).values())]
+    cached = [part for part in function.__globals__.values() if hasattr(part, "cache_info")]
+    ours = [part for part in cached if getattr(part, "__module__", None) == function.__module__]
+    return bool(ours) or any(isinstance(x, dict | list | set) and x for x in defaults)
 
 
 def _border(facts: Facts, call: Call, pair: Pair) -> str:

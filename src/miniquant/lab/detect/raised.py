@@ -35,7 +35,7 @@ def example_of(function: Function, names: Sequence[str], calls: Sequence[Call]) 
     first = smallest(calls)
     frame = _frame(function, first.outcome.error)
     place = _place(function, first.outcome.error)
-    if frame is None or place is None:
+    if frame is None or place is None or _is_recursive(frame, first.outcome.error):
         return ""
     given = {name: repr(value) for name, value in zip(names, first.case)}
     values = [(name, value) for name, value in _values(place[1], frame) if given.get(name) != repr(value)]
@@ -45,6 +45,12 @@ def example_of(function: Function, names: Sequence[str], calls: Sequence[Call]) 
     case = ", ".join(f"`{name}` = {short(value)}" for name, value in zip(names, first.case))
     where = f"With {case}" if len(case) <= 2 * LONGEST and "…" not in case else "In the smallest of these cases"
     return f"{where}, {_listed(there[:NAMES])} in line {place[0]}."
+
+
+def _is_recursive(frame: types.FrameType, error: BaseException | None) -> bool:
+    """Whether the call in which an error was raised stands inside another one of the same function."""
+    frames = traceback.walk_tb(error.__traceback__ if error else None)
+    return sum(each.f_code is frame.f_code for each, _ in frames) > 1
 
 
 def condition_of(function: Function, calls: Sequence[Call]) -> str:
