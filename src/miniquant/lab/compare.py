@@ -169,7 +169,8 @@ def short(value: Any, limit: int = 300) -> str:
     ("b'a=b' (3 bytes)", '01 02 (2 bytes)', "{'w': float64 array of shape (2, 64), 'n': 2}")
     """
     if is_torch(value):
-        value = numpy_of(value)
+        array = numpy_of(value)  # of a dtype that numpy lacks, another one
+        return short(array, limit).replace(str(array.dtype), str(value.dtype).removeprefix("torch."), 1)
     if isinstance(value, bytes):
         text = repr(value[:48]) if _is_text(value) or not value else value[:48].hex(" ")
         return f"{text}{' …' if len(value) > 48 else ''} ({len(value)} bytes)"
