@@ -564,6 +564,16 @@ def test_of_few_wrong_numbers_it_is_said_on_which_side_they_are():
     assert "off by up to 10.7; each of the 2 wrong ones that were seen is too small" in text
 
 
+def test_a_part_whose_keys_have_another_order_is_not_said_to_be_wrong_where_their_order_does_not_matter():
+    def one_at_a_time(weights, kinds, store, measure):
+        right = find("one_at_a_time").reference(weights, kinds, store, measure)
+        last = dict(reversed(list(right[list(weights)[-1]].items())))
+        return dict.fromkeys(weights, last)
+
+    said = re.search(r"of \d+ results, (.*?), on", repr(evaluate(find("one_at_a_time"), one_at_a_time, search=False)))
+    assert said and "'a' is wrong on 3" in said[1] and "'b'" not in said[1] and "'w3'" not in said[1]
+
+
 def test_the_values_of_a_call_inside_another_are_not_said_to_be_those_of_the_outer_one():
     def fast_hadamard(x):
         half = x.shape[1] // 2

@@ -36,7 +36,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
         found = _missing_and_extra(calls)
         return replace(found, text=found.text + profile(calls, facts.spec.tolerance) * (found.rank > 90))
-    first = [difference(call.expected.result, call.outcome.result, facts.spec.tolerance) for call in calls]
+    ordered = facts.spec.ordered
+    first = [difference(c.expected.result, c.outcome.result, facts.spec.tolerance, ordered=ordered) for c in calls]
     kinds = Counter(
         (found.got, found.expected, found.what.split(";")[0].split()[-2])
         for found in first
@@ -126,7 +127,8 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
             keys = list(range(len(e)))
         else:
             return ""
-        wrong.update(key for key in keys if not equal(e[key], g[key], facts.spec.tolerance))
+        same = {key: equal(e[key], g[key], facts.spec.tolerance, ordered=facts.spec.ordered) for key in keys}
+        wrong.update(key for key in keys if not same[key])
     if not 0 < len(wrong) <= PARTS:
         return ""
     some = {key: key.replace(" of each ", " of a ") for key in wrong if isinstance(key, Kind)}  # others may be right

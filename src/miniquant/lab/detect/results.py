@@ -361,7 +361,7 @@ def _of_parts(facts: Facts, call: Call, expected: Any, got: Any, depth: int) -> 
         named = isinstance(expected, tuple)
     else:
         return
-    wrong = [(name, a, b) for name, a, b in parts if not equal(a, b, facts.spec.tolerance)]
+    wrong = [(name, a, b) for name, a, b in parts if not equal(a, b, facts.spec.tolerance, ordered=facts.spec.ordered)]
     if not wrong:
         return
     sets = [set(of_pair(facts, call, a, b, depth + 1, name)) for name, a, b in wrong]
