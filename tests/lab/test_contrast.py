@@ -105,6 +105,7 @@ def test_nothing_is_said_of_inputs_for_which_the_result_is_nothing():
         ([1, 2], [1, 3], "with `x[1]` = 3 in place of 2"),
         ((1, (2, 3)), (1, (2, 4)), "with `x[1][1]` = 4 in place of 3"),
         ({"a": 1, "b": 2}, {"b": 2}, "without `x['a']`"),
+        ({"b": 1, "B": 2}, {"B": 1}, "with `x` = {'B': 1} in place of {'b': 1, 'B': 2}"),
         ({"a": 1, "b": 2}, {"b": 2, "a": 1}, "with the keys of `x` in another order"),
         ({"a": 1, "b": [2]}, {"a": 1, "b": [3]}, "with `x['b'][0]` = 3 in place of 2"),
         (bytes(12), bytes(11) + b"\7", "with 07 in place of 00 at byte 11 of `x`"),

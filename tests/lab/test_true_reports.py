@@ -574,6 +574,20 @@ def test_a_part_whose_keys_have_another_order_is_not_said_to_be_wrong_where_thei
     assert said and "'a' is wrong on 3" in said[1] and "'b'" not in said[1] and "'w3'" not in said[1]
 
 
+def test_a_right_dict_in_another_order_is_a_right_result_of_a_call_that_changes_its_argument():
+    def imatrix_tensors(seen):
+        tensors = {}
+        while seen:
+            name, (sums, count) = seen.popitem()
+            tensors[f"{name}.in_sum2"] = sums.astype(np.float32)
+            tensors[f"{name}.counts"] = np.array([count], np.float32)
+        return tensors
+
+    report = evaluate(find("imatrix_tensors"), imatrix_tensors)
+    assert report.cause == "The result is right, and the call changes its argument `seen`, on all 5 cases."
+    assert report.also == ""
+
+
 def test_the_values_of_a_call_inside_another_are_not_said_to_be_those_of_the_outer_one():
     def fast_hadamard(x):
         half = x.shape[1] // 2

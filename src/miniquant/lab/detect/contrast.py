@@ -194,7 +194,7 @@ def _of_keys(path: str, old: dict[Any, Any], new: dict[Any, Any]) -> tuple[str, 
             return f"with the keys of `{path}` in another order", 1
         return _of_one(path, old, new)
     gone = old.keys() - new.keys()
-    if len(gone) == 1 and len(new) == len(old) - 1:
+    if len(gone) == 1 and len(new) == len(old) - 1 and all(_same(old[key], new[key]) for key in new):
         return f"without `{path}[{gone.pop()!r}]`", 1
     return "", 0
 

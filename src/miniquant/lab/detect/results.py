@@ -101,7 +101,8 @@ def is_side(facts: Facts, call: Call) -> bool:
     """Whether the result of a call is right, and something else is wrong with the call."""
     outcome = call.outcome
     beside = outcome.change or outcome.view or outcome.kept
-    return bool(beside) and equal(call.expected.result, outcome.result, facts.spec.tolerance)
+    spec = facts.spec
+    return bool(beside) and equal(call.expected.result, outcome.result, spec.tolerance, ordered=spec.ordered)
 
 
 def _same_where_wrong(calls: Sequence[Call]) -> Seen | None:
