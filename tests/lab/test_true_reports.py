@@ -588,6 +588,15 @@ def test_a_right_dict_in_another_order_is_a_right_result_of_a_call_that_changes_
     assert report.also == ""
 
 
+def test_the_smallest_case_is_the_one_with_the_fewest_values_also_where_numpy_abbreviates_a_larger_one():
+    spec = made(lambda w: w * 2, [(np.linspace(0.01, 1, n) ** 3,) for n in (1440, 128, 1300, 160)])
+
+    def toy(w):
+        return np.sin(w)
+
+    assert evaluate(spec, toy).case["w"].shape == (128,)
+
+
 def test_the_values_of_a_call_inside_another_are_not_said_to_be_those_of_the_outer_one():
     def fast_hadamard(x):
         half = x.shape[1] // 2

@@ -23,6 +23,8 @@ from .pair_cases import pair_cases
 from .spec import Case, Exercise, Finding, Function, Same
 from .trace import named
 
+LARGE, DIGITS = 1000, 10  # values from which on numpy abbreviates an array; characters of one of them
+
 
 @dataclass(frozen=True)
 class Call:
@@ -193,8 +195,14 @@ def size_of(case: Case) -> int:
 @functools.lru_cache(maxsize=4096)
 def _size_of(same: Same) -> int:
     case = same.value
-    lengths = [len(part) if isinstance(part, bytes) else len(repr(part)) for part in case]
-    return sum(lengths) + sum(part.size for part in case if isinstance(part, np.ndarray))
+    return sum(map(_length, case)) + sum(part.size for part in case if isinstance(part, np.ndarray))
+
+
+def _length(part: Any) -> int:
+    """The characters of an argument; of a large array numpy would write a few numbers only."""
+    if isinstance(part, np.ndarray) and part.size > LARGE:
+        return DIGITS * part.size
+    return len(part) if isinstance(part, bytes) else len(repr(part))
 
 
 def smallest(calls: Sequence[Call]) -> Call:
