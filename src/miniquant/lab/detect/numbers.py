@@ -387,7 +387,12 @@ def _sizes(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     for limit, words in ((1e-12, "1e-12"), (1e-6, "a millionth"), (1e-3, "a thousandth")):
         if worst <= limit:
             cure = "Look at the dtype of each step, and at the order of the steps."
-            yield Seen("nearly right", f"every value is right to {words} of itself; the last digits differ", cure, 25)
+            yield Seen(
+                "nearly right",
+                f"every wrong value is off by at most {words} of the right one; the last digits differ",
+                cure,
+                25,
+            )
             return
     if e.size > 1 and (g >= e).all():
         yield Seen("too large", "no value is too small, and some are too large", "", 44)
