@@ -267,6 +267,14 @@ def test_where_nothing_may_be_written_a_process_compiles_for_itself(kept_apart, 
     assert np.array_equal(rows.encode(W, "Q8_0"), expected)
 
 
+def test_on_a_processor_that_llvm_does_not_know_nothing_is_kept(kept_apart, monkeypatch):
+    def unknown():
+        raise RuntimeError("no features")
+
+    monkeypatch.setattr(compiled, "machine", unknown)
+    assert rows.encode(W, "Q8_0").shape == (4, 544) and not list(kept_apart.rglob("*.npz"))
+
+
 def test_code_that_calls_what_only_numba_has_is_left_to_numpy(kept_apart, monkeypatch):
     def refuse(function, kinds, **options):
         raise ImportError("compiled code calls NRT_other")

@@ -135,7 +135,7 @@ def _kept(dtype: GGMLType, what: str) -> Kernel | None:
     try:
         path = _file_of(dtype, what)
         return None if path is None or not path.exists() else _read(path)
-    except (ImportError, OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
+    except (ImportError, OSError, EOFError, KeyError, ValueError, RuntimeError, zipfile.BadZipFile):
         return None  # a file of another kind, or damaged: compiling writes it anew
 
 
@@ -173,7 +173,10 @@ def _code(function: Callable[..., None], kinds: tuple[str, ...]) -> tuple[Machin
 def _file_of(dtype: GGMLType, what: str) -> Path | None:
     """Where a form is kept, under a name made from its sources and tables, and the machine."""
     folder = _folder()
-    return None if folder is None else folder / f"{dtype.name}-{what.replace(' ', '-')}-{machine()}.npz"
+    try:
+        return None if folder is None else folder / f"{dtype.name}-{what.replace(' ', '-')}-{machine()}.npz"
+    except RuntimeError:  # LLVM does not know this processor
+        return None
 
 
 @cache
