@@ -94,6 +94,7 @@ def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcom
             yield case, right
 
 
+@functools.lru_cache(maxsize=256)
 def like_the_cases(spec: Exercise) -> Callable[[Case], bool]:
     """Whether the integers of an input lie within those of the cases, and its matrices are of the same kinds."""
     ranges, always = _ranges(spec), _always(spec)

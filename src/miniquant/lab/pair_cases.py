@@ -45,12 +45,16 @@ def pair_cases(spec: Exercise) -> tuple[Pair, ...]:
 
 def changes_of(spec: Exercise, number: int, more: Iterable[Case]) -> Iterator[Pair]:
     """The changes of one case that are allowed, and those of some more inputs made from it."""
-    cases = cases_of(spec)
-    pools = [Pool(column) for column in zip(*cases)]
-    made = _of_case(number, cases[number], pools)
+    made = _of_case(number, cases_of(spec)[number], pools_of(spec))
     return _allowed(
         spec, (each for turn in zip_longest(made, ((number, case) for case in more)) for each in turn if each)
     )
+
+
+@functools.lru_cache(maxsize=256)
+def pools_of(spec: Exercise) -> tuple[Pool, ...]:
+    """What each argument is in the cases."""
+    return tuple(Pool(column) for column in zip(*cases_of(spec)))
 
 
 def pair_of(spec: Exercise, number: int, case: Case) -> Pair | None:
@@ -78,14 +82,12 @@ def _allowed(spec: Exercise, made: Iterator[tuple[int, Case]]) -> Iterator[Pair]
 
 def _made(spec: Exercise) -> Iterator[tuple[int, Case]]:
     """The changes of each argument in turn, of each case in turn: a limit cuts all of them alike."""
-    cases = cases_of(spec)
-    pools = [Pool(column) for column in zip(*cases)]
-    rows = [_of_case(number, case, pools) for number, case in enumerate(cases)]
+    rows = [_of_case(number, case, pools_of(spec)) for number, case in enumerate(cases_of(spec))]
     for turn in zip_longest(*rows):
         yield from [made for made in turn if made is not None]
 
 
-def _of_case(number: int, case: Case, pools: list[Pool]) -> Iterator[tuple[int, Case]]:
+def _of_case(number: int, case: Case, pools: tuple[Pool, ...]) -> Iterator[tuple[int, Case]]:
     columns = [_of_argument(number, case, i, pool) for i, pool in enumerate(pools) if i < len(case)]
     for turn in zip_longest(*columns):
         yield from [made for made in turn if made is not None]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from ..attempt import attempt, cases_of
+from ..attempt import Outcome, attempt
 from ..compare import equal, short
 from ..fresh_cases import Pool
 from ..more_cases import SECONDS
-from ..pair_cases import Pair, changes_of, pair_of
+from ..pair_cases import Pair, changes_of, pair_of, pools_of
 from ..spec import Case
 from ..verdict import Call, Facts, problem, size_of
 
@@ -36,7 +36,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     end = time.monotonic() + LIMIT
     found = []
     others = list(_of_other_cases(facts, call.case))
-    pools = [Pool(column) for column in zip(*cases_of(facts.spec))]
+    pools = pools_of(facts.spec)
     more = itertools.chain(_one_by_one(call.case, pools), others)
     for pair in itertools.islice(changes_of(facts.spec, call.number, more), TRIES):
         if time.monotonic() > end:
@@ -50,7 +50,8 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     for *_, words, pair in sorted(found, key=lambda one: one[:3]):
         if time.monotonic() > end:
             return ""
-        if all(_is_right(facts, pair) and _is_wrong(facts, call) for _ in range(TWICE)):
+        pairs = [(pair.case, pair.right, True), (call.case, call.expected, False)] * TWICE
+        if all(_is_right(facts, case, right) == wanted for case, right, wanted in pairs):
             which = "this case" if len(wrong) == 1 else "the smallest of these cases"
             return f"In {which}, the result is right {_border(facts, call, pair) or words}."
     return ""
@@ -81,18 +82,12 @@ def _border(facts: Facts, call: Call, pair: Pair) -> str:
         between = pair_of(facts.spec, call.number, (*call.case[:i], middle, *call.case[i + 1 :]))
         if between is None or between.right.error:
             return ""
-        right, wrong = (middle, wrong) if _is_right(facts, between) else (right, middle)
+        right, wrong = (middle, wrong) if _is_right(facts, between.case, between.right) else (right, middle)
     return f"with `{facts.names[i]}` = {right} and wrong with {wrong}"
 
 
-def _is_right(facts: Facts, pair: Pair) -> bool:
-    mine = attempt(facts.spec, facts.function, pair.case, SECONDS)
-    return problem(facts.spec, pair.case, mine, pair.right) is None
-
-
-def _is_wrong(facts: Facts, call: Call) -> bool:
-    mine = attempt(facts.spec, facts.function, call.case, SECONDS)
-    return problem(facts.spec, call.case, mine, call.expected) is not None
+def _is_right(facts: Facts, case: Case, right: Outcome) -> bool:
+    return problem(facts.spec, case, attempt(facts.spec, facts.function, case, SECONDS), right) is None
 
 
 def _is_bare(result: Any, before: Any) -> bool:
