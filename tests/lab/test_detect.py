@@ -82,7 +82,7 @@ RIGHT = HALVES.reference
         (lambda v: np.zeros_like(v), "every value is 0"),
         (lambda v: np.full_like(v, np.nan), "every value is NaN"),
         (lambda v: None, "the function returns None"),
-        (lambda v: print(v), "prints its answer and returns None"),
+        (lambda v: print(v), "prints and returns None"),
         (lambda v: (x / 2 for x in v), "computed nothing yet"),
         (lambda v: map(float, v), "computed nothing yet"),
         (lambda v: RIGHT, "was not called"),

@@ -94,7 +94,7 @@ def kind(letter):
 
 def test_the_values_of_an_argument_that_are_wrong_are_listed():
     spec = made(kind, [(letter,) for letter in "abcde"])
-    assert "the wrong inputs are `letter` = 'b', 'd'." in seen(spec, lambda x: {"b": 7, "d": 900}.get(x, ord(x)))
+    assert "the wrong inputs tried are `letter` = 'b', 'd'." in seen(spec, lambda x: {"b": 7, "d": 900}.get(x, ord(x)))
 
 
 def signed(number, bits):

@@ -192,7 +192,7 @@ def test_the_parts_of_a_report_come_in_the_order_in_which_they_are_read():
     ("body", "says"),
     [
         (lambda v: None, "returned nothing; is a return missing"),
-        (lambda v: print("answer"), "prints its answer; it must return it"),
+        (lambda v: print("answer"), "prints and returns None; it must return its answer"),
         (lambda v: (v * 2).tolist(), "the type differs"),
         (lambda v: v.astype(float) * 2, "the dtype differs"),
         (lambda v: (v * 2).ravel(), "the shape differs"),

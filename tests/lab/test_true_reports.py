@@ -257,7 +257,7 @@ def test_the_first_wrong_field_of_a_file_is_named_by_its_number():
 def test_a_property_of_one_wrong_call_is_said_only_if_it_is_a_simple_one():
     numbers = made(lambda values: sum(values), [([n, n + 1],) for n in (4, 9, 3, 12)] + [([],), ([7, 7, 7],)])
     assert "has duplicates" not in seen(numbers, lambda values: sum(values) + (values == [7, 7, 7]))
-    assert "the wrong input is `values` = []" in seen(numbers, lambda values: sum(values) if values else 5)
+    assert "the wrong input tried is `values` = []" in seen(numbers, lambda values: sum(values) if values else 5)
 
 
 def test_only_the_calls_with_a_wrong_result_are_merged_into_a_sentence_on_its_parts():

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .attempt import Outcome, outcomes_of, same_error
+from .attempt import Outcome, attempt, outcomes_of, same_error
 from .compare import equal
-from .more_cases import part_ways
-from .spec import Finding, Mistake
+from .more_cases import SECONDS, part_ways
+from .spec import Finding, Function, Mistake
 from .verdict import Call, Facts, rightness_of, size_of
 
 NONE, WEAK, STRONG = 0, 1, 2
@@ -67,7 +67,19 @@ def diagnose(facts: Facts) -> Match | None:
 def _parts_ways(facts: Facts, mistake: Mistake) -> bool:
     """Whether the student's function and a mistake that agrees with it on all cases differ on other inputs."""
     assert callable(mistake.wrong)
-    return part_ways(facts.spec, facts.function, mistake.wrong)
+    if facts.function is mistake.wrong:
+        return False
+    return part_ways(facts.spec, facts.function, mistake.wrong) or _differ(facts, mistake.wrong)
+
+
+def _differ(facts: Facts, wrong: Function) -> bool:
+    """Whether another function gives other results on good inputs by which nothing is found; errors are left alone."""
+    for call in (*facts.fresh, *facts.changed):
+        if call.comparable:
+            theirs = attempt(facts.spec, wrong, call.case, SECONDS)
+            if not theirs.error and not equal(theirs.result, call.outcome.result, facts.spec.tolerance):
+                return True
+    return False
 
 
 def _agreement(facts: Facts, mistake: Mistake) -> list[int] | None:

@@ -27,7 +27,7 @@ from .report import LIKELY, SAME, SEEN, Report, Shown
 from .source import speaks_of_other_code
 from .spec import Exercise, Finding, Function
 from .trace import trace_of
-from .verdict import Call, Facts, problem, smallest
+from .verdict import Call, Facts, problem, size_of, smallest
 
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
 
@@ -115,15 +115,21 @@ def _failure(facts: Facts, search: bool) -> Report:
     return Report(
         "failed",
         spec.name,
-        what=f"wrong on {len(facts.wrong)} of {len(facts.calls)} cases: {shown.problem.what}",
+        what=f"{_count(facts)}: {shown.problem.what}",
         case=dict(zip(facts.names, copy.deepcopy(shown.case))),
         expected=shown.expected.error or shown.expected.result,
         got=shown.outcome.error or shown.outcome.result,
-        shown=_shown(facts, shown, shown is not _smallest(facts.wrong)),
+        shown=_shown(facts, shown, any(size_of(call.case) < size_of(shown.case) for call in facts.wrong)),
         note=_note(shown.outcome),
         trace=trace_of(error, facts.function) if error and not isinstance(error, Finding | TooSlow) else "",
         **cause,
     )
+
+
+def _count(facts: Facts) -> str:
+    """On how many cases the function is wrong; after a call that never ends, of those that were tried."""
+    n, of = len(facts.wrong), len(facts.calls)
+    return f"wrong on {n} of {of} cases" if of == len(cases_of(facts.spec)) else f"wrong on {n} of {of} cases tried"
 
 
 def _smallest(wrong: Sequence[Call]) -> Call:

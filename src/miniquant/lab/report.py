@@ -25,7 +25,7 @@ class Shown:
     """A case and both results as short text.
 
     ``cut`` says that a text is shorter than what it shows; ``of_its_kind`` that there is a smaller wrong case, which
-    fails in another way.
+    fails in another way, or must be refused.
     """
 
     case: str = ""

@@ -101,7 +101,9 @@ class Facts:
     @functools.cached_property
     def tried(self) -> str:
         """The inputs of which a sentence on all results speaks: those that must give a result, and do."""
-        raised = any(call.expected.error is None and call.outcome.error for call in self.calls)
+        raised = any(call.outcome.error for call in (*self.calls, *self.further) if not call.refusal)
+        if any(call.refusal for call in self.calls):
+            return "for every good input tried that gives a result" if raised else "for every good input tried"
         return "for every input tried that gives a result" if raised else "for every input tried"
 
     @functools.cached_property
@@ -136,14 +138,16 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
         what = "your function returns an error object; an error must be raised"
         return Difference(what, short(expected.result), f"{named(outcome.result)}, returned")
     if outcome.result is None and outcome.printed and expected.result is not None:
-        return Difference("your function prints its answer; it must return it", short(expected.result), "None")
+        return Difference(
+            "your function prints and returns None; it must return its answer", short(expected.result), "None"
+        )
     fields = spec.fields(*case) if spec.fields else None
     if found := difference(expected.result, outcome.result, spec.tolerance, fields, ordered=spec.ordered):
         return told_apart(found, expected.result, outcome.result)
     if outcome.change:
         return _changed(spec, outcome)
     if outcome.kept:
-        what = "the result is in the memory of an earlier call's result: this call changed that one; make a new one"
+        what = "the result is in the memory of an earlier call's result: changing one changes the other; make a new one"
         return Difference(what, "a fresh result", "the same memory again")
     if outcome.view:
         what = "the result shares memory with the argument: changing one changes the other; return a copy"

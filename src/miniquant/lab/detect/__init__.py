@@ -88,16 +88,12 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     ``calls`` show it, of the ``wrong`` ones, ``among`` all calls of their kind.
     """
     seen = replace(seen, covers=frozenset(call.number for call in calls))
-    beyond = [] if wrong[0].refusal else _beyond(facts, among)
-    wrong_beyond = [call for call in beyond if call.problem and call.comparable == wrong[0].comparable]
-    if wrong[0].comparable:
-        wrong_beyond = [call for call in wrong_beyond if is_side(facts, call) == is_side(facts, wrong[0])]
+    every = sum(call.problem is not None for call in among)
+    whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
+    beyond, fresh, changed = _others(facts, among, wrong[0], whole)
+    wrong_beyond = [call for call in beyond if call.problem and (whole or _is_alike(facts, call, wrong[0]))]
     every_wrong = [*wrong, *wrong_beyond]
-    fresh = [] if wrong[0].refusal else _alike(facts, facts.fresh, among, wrong[0])
-    place, for_these = (
-        where(facts, every_wrong, [*among, *beyond], fresh, changed := _changed(facts, among, wrong[0])),
-        "",
-    )
+    place, for_these = where(facts, every_wrong, [*among, *beyond], fresh, changed), ""
     counted = [*among, *beyond, *fresh, *changed]
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
         missed = list(dict.fromkeys(call.expected.result for call in alike))
@@ -109,8 +105,6 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
             for_these, counted = f" for which {one_of(missed)} is right", [*alike, *near, *those, *others]
         elif all(isinstance(call.expected.result, bool) for call in among):
             place = where(facts, every_wrong, [*among, *beyond], fresh, changed, pairs=True)
-    every = sum(call.problem is not None for call in among)
-    whole = every == len(wrong)  # otherwise others of these calls are wrong in another way
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
     tried = f"of the {kind.replace('cases', 'inputs')} tried"
     told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
@@ -127,7 +121,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         n = sum(call.problem is not None for call in counted)
         text += f" ({n} of {len(counted)}, cases and further inputs)" if whole else ""
     elif not place and whole:
-        text += _in_a_list(facts, seen, wrong, every_wrong, among)
+        text += _in_a_list(facts, seen, wrong, [call for call in counted if call.problem], among)
         if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
             text += f"; {tried}, {part}"
         elif _wants_contrast(seen, wrong):
@@ -152,26 +146,33 @@ def _usual(calls: Sequence[Call], among: Sequence[Call]) -> list[Call]:
     return [call for call in calls if not call.outcome.error or type(call.outcome.error) in kinds]
 
 
-def _alike(facts: Facts, tried: Sequence[Call], among: Sequence[Call], wrong: Call) -> list[Call]:
-    """The calls by which nothing is found, without those that are wrong in another way than this wrong call."""
-    found = [c for c in _usual(tried, among) if not c.problem or c.comparable == wrong.comparable]
-    if not wrong.comparable:
-        return found
-    return [call for call in found if not call.problem or is_side(facts, call) == is_side(facts, wrong)]
+def _others(facts: Facts, among: Sequence[Call], wrong: Call, whole: bool) -> tuple[list[Call], list[Call], list[Call]]:
+    """The calls that are no cases and good or bad as these are: further ones, fresh ones, cases with a small change.
+
+    Unless all that is wrong is meant (``whole``), without fresh and changed ones that are wrong in another way.
+    """
+    changed = _usual([call for call in facts.changed if call.refusal == wrong.refusal], among)
+    further, fresh = ([], []) if wrong.refusal else (_beyond(facts, among), _usual(facts.fresh, among))
+    if whole:
+        return further, fresh, changed
+    fresh, changed = ([c for c in calls if not c.problem or _is_alike(facts, c, wrong)] for calls in (fresh, changed))
+    return further, fresh, changed
 
 
-def _changed(facts: Facts, among: Sequence[Call], wrong: Call) -> list[Call]:
-    """The same of cases with a small change: good inputs or bad ones, as these calls are."""
-    return _alike(facts, [call for call in facts.changed if call.refusal == wrong.refusal], among, wrong)
+def _is_alike(facts: Facts, call: Call, wrong: Call) -> bool:
+    """Whether a wrong call is wrong in the same way as another: both raised, or both have a wrong result."""
+    if call.comparable != wrong.comparable:
+        return False
+    return not wrong.comparable or is_side(facts, call) == is_side(facts, wrong)
 
 
 def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], every: Sequence[Call], among: Sequence[Call]) -> str:
     """Of answers True and False, and of numbers without a pattern, a list of few wrong inputs."""
     if all(isinstance(call.expected.result, bool) for call in among):
-        return listed(facts.names, wrong, len(every))
+        return listed(facts.names, wrong, every)
     numbers = all(isinstance(call.expected.result, int | float | np.number) for call in among)
     few = len(wrong) <= LISTED and len(wrong) < len(among)
-    return listed(facts.names, wrong, len(every)) if numbers and few and seen.rank >= UNKNOWN else ""
+    return listed(facts.names, wrong, every) if numbers and few and seen.rank >= UNKNOWN else ""
 
 
 def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Call]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compare import short
+from ..compare import equal, short
 from ..verdict import Call, size_of
 
 LISTED = 4  # so many inputs are listed
@@ -65,19 +65,21 @@ def _of_two(names: str, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, boo
             yield f"where {names} have the same values in another order", bool((one == two).all()) and not alike
 
 
-def listed(names: Sequence[str], wrong: Sequence[Call], every: int) -> str:
-    """``; the wrong inputs are (offset, size) = (9, 0), (5, 0)``: all of few inputs, else some; "" if long.
+def listed(names: Sequence[str], wrong: Sequence[Call], every: Sequence[Call]) -> str:
+    """``; the wrong inputs tried are (offset, size) = (9, 0), (5, 0)``: all of few inputs, else some; "" if long.
 
-    ``every``: so many wrong inputs are known, with those that are no cases.
+    ``every``: all wrong inputs that are known, with those that are no cases.
     """
     chosen = sorted(wrong, key=lambda call: (size_of(call.case), call.number))[:LISTED]
     texts = [_shown(call.case) for call in chosen]
     if any(len(text) > LONGEST for text in texts) or len({*texts}) < len(texts):
         return ""
     head = f"({', '.join(names)})" if len(names) > 1 else names[0]
-    which = "the wrong inputs are" if len(chosen) == every else "some of the wrong inputs are"
-    which = which if every > 1 else "the wrong input is"
-    which = which if len(chosen) > 1 or every == 1 else "one of the wrong inputs is"
+    whole = all(any(equal(call.case, other.case) for other in chosen) for call in every)
+    if len(chosen) > 1:
+        which = "the wrong inputs tried are" if whole else "some of the wrong inputs are"
+    else:
+        which = "the wrong input tried is" if whole else "one of the wrong inputs is"
     return f"; {which} `{head}` = {', '.join(texts)}"
 
 

@@ -136,7 +136,8 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None
     if all(str(g).casefold() == str(e).casefold() for g, e in pairs):
         return None  # capitals, or a text in place of a boolean: something else says so
-    answers = {repr(_python(call.outcome.result)) for call in every}
+    tried = (*every, *facts.further, *facts.fresh, *facts.changed)
+    answers = {repr(_python(call.outcome.result)) for call in tried if not call.outcome.error}
     missing = {repr(e) for _, e in pairs} - answers
     never = f"; for the inputs tried it never answers {' or '.join(sorted(missing))}" if missing else ""
     if len(calls) == len(every) and all(isinstance(x, bool) for pair in pairs for x in pair):
@@ -198,7 +199,7 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
     if call.outcome.kept:
         return Seen(
             "memory used again",
-            "the result is right, and it is in the memory of an earlier call's result, which has changed now",
+            "the result is right, and it is in the memory of an earlier call's result",
             "Make a new array, list or dict in each call.",
             5,
             plain=True,
@@ -219,8 +220,8 @@ def _no_answer(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         if all(call.outcome.printed for call in calls):
             return Seen(
                 "printed",
-                "the function prints its answer and returns None",
-                "Write `return` in place of `print`.",
+                "the function prints and returns None",
+                "Return what it prints, if that is the answer.",
                 plain=True,
             )
         return Seen(
@@ -259,16 +260,21 @@ def _python(value: Any) -> Any:
 
 def _unchanged(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     for index, name in enumerate(facts.names[: len(calls[0].case)]):
-        every = [(c.case[index], c.outcome.result) for c in facts.comparable]  # the right ones, too
+        every = [(c.case[index], c.outcome.result) for c in _every(facts)]  # the right ones, too
         if all(type(a) is type(b) and equal(a, b) for a, b in every):
             text = f"the result is the argument `{name}`, unchanged, {facts.tried}"
             return Seen("argument returned", text, "Return what you computed.", plain=True)
     return None
 
 
+def _every(facts: Facts) -> list[Call]:
+    """All calls with two results, those by which nothing is found among them."""
+    return [*facts.comparable, *(call for call in (*facts.fresh, *facts.changed) if call.comparable)]
+
+
 def _constant(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """One result for every input, although different ones are expected."""
-    every = facts.comparable
+    every = _every(facts)
     if len(every) < 3 or not all(equal(every[0].outcome.result, call.outcome.result) for call in every):
         return None
     if all(equal(every[0].expected.result, call.expected.result) for call in every):

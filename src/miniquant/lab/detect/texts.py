@@ -23,7 +23,7 @@ def of_texts(expected: Any, got: Any, quantities: dict[str, Any]) -> Iterator[Se
         return
     e, g = expected.split("\n"), got.split("\n")
     if len(e) != len(g):
-        text = f"there are {len(g)} lines, and {len(e)} are asked for"
+        text = f"the number of newlines is {len(g) - 1}, and {len(e) - 1} is right"
         yield Seen("another number of lines", text, "Count the newlines.", 19)
         return
     cure = "Compare it with the form that is asked for."
@@ -64,7 +64,7 @@ def _of_line(e: str, g: str, numbers: dict[str, float]) -> Iterator[str]:
         if j - i == n - m and all(NUMBER.match(x) and NUMBER.match(y) for x, y in zip(a[i:j], b[m:n])):
             yield from (_of_number(x, y, counts[at], numbers) for at, x, y in zip(range(i, j), a[i:j], b[m:n]))
         elif any(x.isdigit() for x in old + new):
-            yield f"{'numbers are' if j - i else 'something is'} wrong after {''.join(a[:i])[-12:]!r}"
+            yield f"something is wrong after {''.join(a[:i])[-12:]!r}" if i else "something is wrong at the beginning"
         elif kind == "insert":
             yield f"{new!r} is too much after {_before(a, i)}"
         elif kind == "delete":
@@ -99,15 +99,19 @@ def _of_number(e: str, g: str, nth: int, numbers: dict[str, float]) -> str:
         if abs(_value(e) - _value(g)) <= 10**-few:
             asked = f"{right} {'is' if right == 1 else 'are'} asked for"
             return f"{which} has {found} decimal{'s' * (found != 1)}, and {asked}"
+    if same_value:
+        return f"{which} is written in another way"
     if right == found and abs(_value(e) - _value(g)) <= 1.01 * 10**-right:
+        if not right:
+            return f"{which} is too {'large' if _value(g) > _value(e) else 'small'} by 1"
         return f"{which} is off by 1 in its last place, as if it were rounded in another way"
     for words, value in numbers.items():
         if f"{value:.{found}f}" == g.replace(",", ""):
             return f"{which} is {words}"
-    ratio = _value(g) / _value(e) if _value(e) else 0
     for factor, words in ((10, "10"), (100, "100"), (1000, "1,000"), (10**6, "1,000,000"), (8, "8")):
         for off, side in ((factor, "large"), (1 / factor, "small")):
-            if ratio and abs(ratio / off - 1) < 0.02:
+            rounded = 0.51 * (off * 10**-right * bool(right) + 10**-found)
+            if _value(e) and _value(g) and abs(_value(g) - off * _value(e)) <= rounded:
                 return f"{which} is {words} times too {side}"
     return f"{which} is a different number"
 
@@ -132,9 +136,9 @@ def _of_pieces(e: str, g: str) -> str:
         if len(one) > 1 and one != two and sorted(one) == sorted(two):
             return f"the parts that {separator!r} joins are right, in another order"
         if separator.strip(" ") and one != two:
-            if set(two) < set(one):
+            if len(two) < len(one) and two == [part for part in one if part in two]:
                 return f"parts that {separator!r} joins are missing, and the others are right"
-            if len(one) < len(two) and set(one) < set(two):
+            if len(one) < len(two) and one == [part for part in two if part in one]:
                 return f"there are parts joined by {separator!r} that do not belong there, and the others are right"
     return ""
 

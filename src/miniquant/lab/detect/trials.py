@@ -29,7 +29,7 @@ STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 
 
 def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
-    """A second call with the same arguments gives something else: something is kept, or drawn at random."""
+    """A second call with the same arguments gives something else: as with a global list, or with np.empty."""
     call = calls[0]
     second = attempt(facts.spec, facts.function, call.case, 2.0)
     if second.error or equal(second.result, call.outcome.result) or isinstance(call.outcome.result, LAZY):
@@ -38,20 +38,21 @@ def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None  # it does not even equal a copy of itself
     if type(second.result) is not type(call.expected.result) or "object at 0x" in repr(second.result):
         return None  # addresses, say, which are others in every call
-    text = "two calls with the same arguments give different results: something is kept, or drawn at random"
+    text = "two calls with the same arguments, as tried in one case, give different results"
+    text += ": something is kept, drawn at random, or never set"
     return Seen("not the same twice", text, "Begin with fresh values inside the function.", plain=True)
 
 
 def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """Right once the arguments have a wider type: so the arithmetic was too narrow."""
-    narrow: dict[str, str] = {}
+    narrow: set[tuple[str, str]] = set()
     beyond = [call for call in facts.further if call.comparable and call.problem]
     for call in [*calls, *beyond[:TRIES]]:
         case = list(call.case)
         found = False
         for index, value in enumerate(case):
             if isinstance(value, np.ndarray) and value.dtype.name in WIDER and value.size:
-                narrow[facts.names[index]] = value.dtype.name
+                narrow.add((facts.names[index], value.dtype.name))
                 case[index] = value.astype(WIDER[value.dtype.name])
                 found = True
         if not found:
@@ -72,7 +73,7 @@ def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
             return None  # the values were right before: it is their dtype
     if len(narrow) != 1:
         return None
-    ((name, dtype),) = narrow.items()
+    ((name, dtype),) = narrow
     if dtype.startswith("float"):
         text = f"with a wider type of `{name}` than {dtype} the result is right: perhaps a step is computed in {dtype}"
         return Seen(f"too narrow: {dtype}", text, f"Convert `{name}` first, with `.astype(...)`.", plain=True)

@@ -1,0 +1,109 @@
+"""The words of a report say no more than is so: of counts, labels, texts, answers, and what is kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_detect import made, seen
+
+from miniquant.lab import Mistake, evaluate
+from miniquant.lab.attempt import Outcome
+from miniquant.lab.detect.texts import of_texts
+from miniquant.lab.limit import TooSlow
+from miniquant.lab.report import CASE, OF_ITS_KIND
+
+
+def said(expected, got):
+    return [found.text for found in of_texts(expected, got, {})]
+
+
+def positive(n):
+    """The root of n. -> int; raises ValueError for a negative n"""
+    if n < 0:
+        raise ValueError("negative")
+    return n * n + 3
+
+
+def test_a_case_beside_a_smaller_one_that_must_be_refused_is_not_called_the_smallest():
+    spec = made(positive, [(-1,), (1000,), (2000,), (3000,)])
+    assert evaluate(spec, lambda n: n).lines()[0][0] == OF_ITS_KIND
+    assert evaluate(spec, lambda n: n if n >= 0 else positive(n)).lines()[0][0] == CASE
+
+
+def test_a_case_beside_a_smaller_empty_one_is_not_called_the_smallest():
+    spec = made(lambda x: x + 1.5, [(np.arange(n) / 2,) for n in (0, 3, 4, 5)])
+
+    def toy(x):
+        return x / x.size if x.size else None
+
+    report = evaluate(spec, toy)
+    assert report.case["x"].size == 3 and report.lines()[0][0] == OF_ITS_KIND
+
+
+def test_after_a_call_that_never_ends_only_the_cases_tried_are_counted():
+    spec = made(lambda n: n, [(1,), (2,), (3,)])
+    outcomes = [Outcome(result=1), Outcome(error=TooSlow())]
+    assert evaluate(spec, lambda n: n, outcomes=outcomes).what.startswith("wrong on 1 of 2 cases tried:")
+
+
+def test_a_constant_that_each_call_returns_has_not_changed():
+    table = np.arange(4)
+    text = repr(evaluate(made(lambda n: np.arange(4), [(1,), (2,), (3,)]), lambda n: table))
+    assert "memory of an earlier call's result" in text
+    assert "has changed" not in text and "changed that one" not in text
+
+
+def test_a_second_call_is_said_to_be_tried_in_one_case_only():
+    kept: list[int] = []
+    spec = made(lambda n: n * n, [(3,), (4,), (5,), (6,)])
+    text = seen(spec, lambda n: kept.append(n) or (len(kept) if n == 3 else -n))
+    assert "as tried in one case" in text and "on all 4 cases" not in text
+
+
+def test_what_is_printed_on_the_way_is_not_called_the_answer():
+    text = repr(evaluate(made(lambda n: n * n, [(3,), (4,), (5,)]), lambda n: print("n is", n)))
+    assert "prints and returns None" in text and "prints its answer" not in text
+
+
+@pytest.mark.parametrize(
+    ("expected", "got", "words"),
+    [
+        ("version 08 of it", "version 8 of it", "number 1 is written in another way"),
+        ("there are 5 tensors", "there are 6 tensors", "number 1 is too large by 1"),
+        ("there are 10 tensors", "there are 81 tensors", "number 1 is a different number"),
+        ("a scale of 0.25 here", "a scale of 2.5 here", "number 1 is 10 times too large"),
+        ("total: kilo, mega, giga", "total: giga, kilo", None),
+        ("the first\nthe second", "the first\nthe second\n", "the number of newlines is 2, and 1 is right"),
+        ("none of them at all", "17 of them at all", "something is wrong at the beginning"),
+    ],
+)
+def test_what_is_said_of_a_text_is_so(expected, got, words):
+    found = said(expected, got)
+    assert words in found if words else not any("the others are right" in text for text in found)
+
+
+def test_an_answer_given_beyond_the_cases_is_not_said_never_to_be_given():
+    spec = made(lambda n: n % 7 == 3, [(n,) for n in (3, 10, 17, 24, 31, 5, 6, 1)])
+    text = seen(spec, lambda n: n in (2, 4, 11, 38))
+    assert "never answers" not in text and "for every input tried" not in text
+
+
+def test_of_two_narrow_types_of_one_argument_none_is_called_the_one_that_overflows():
+    spec = made(
+        lambda q: int((q.astype(int) ** 2).sum()), [(np.full(9, 90 + n, t),) for n in (1, 2) for t in ("i1", "u1")]
+    )
+    text = seen(spec, lambda q: int((q * q).sum(dtype=q.dtype)))
+    assert "(-128 to 127)" not in text and "(0 to 255)" not in text
+
+
+def test_a_result_that_bad_input_gets_too_is_not_said_of_every_input():
+    spec = made(positive, [(-5,), (-7,), (10,), (20,), (30,)])
+    text = seen(spec, lambda n: n if n >= 0 else 77)
+    assert "unchanged, for every good input tried" in text
+
+
+def test_a_known_mistake_is_not_named_where_inputs_that_are_tried_later_tell_it_apart():
+    mistake = Mistake("not squared", lambda x: x + 1.5, cause="C.", cure="D.", see="E")
+    spec = made(lambda x: x * x + 1.5, [(np.arange(2.0, n),) for n in range(4, 9)], mistakes=(mistake,))
+    assert evaluate(spec, lambda x: x + 1.5).mistake == "not squared"
+    assert evaluate(spec, lambda x: x + 1.5 if x.size > 1 else -x).mistake != "not squared"
