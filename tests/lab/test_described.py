@@ -64,7 +64,7 @@ def test_keys_that_are_wrong_are_told_by_a_part_of_their_names():
 
 
 def test_keys_that_are_written_in_another_way_are_told():
-    assert "the keys have 'block' where 'layers' is expected" in seen(
+    assert "the keys that differ have 'block' where 'layers' is expected" in seen(
         NAMES, lambda n: {k.replace("layers", "block"): v for k, v in names(n).items()}
     )
 

@@ -252,7 +252,7 @@ def test_bytes_are_described_by_their_fields():
 
 def test_the_sign_of_a_zero_is_named_and_another_bit_is_not_taken_for_it():
     spec = made(lambda x: np.float16(-x).tobytes(), [(0.0,), (1.0,), (2.0,)])
-    assert "bytes that must be 80 are wrong, and each of them is 00" in seen(
+    assert "bytes that must be 80 are wrong, and each wrong one is 00" in seen(
         spec, lambda x: (np.float16(0) - np.float16(x)).tobytes()
     )
     assert "sign of a zero" not in seen(spec, lambda x: np.float16(x).tobytes() if x else np.float16(-x).tobytes())

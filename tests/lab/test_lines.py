@@ -193,3 +193,10 @@ def test_of_two_known_mistakes_only_the_one_that_the_results_need_is_named():
     good = [call for call in facts.calls if not call.refusal]
     assert _least(facts, both, good).phrase == "makes a known mistake: the two bytes forgotten"
     assert _least(facts, both, facts.calls) is both
+
+
+def test_lines_are_not_counted_in_a_second_call_of_a_function_that_keeps_something():
+    kept = written(PRODUCT.replace("def run(program):", "def run(program, kept=[]):\n    kept.append(1)"), "run")
+    assert of_lines(Facts(RUN, kept, _calls(RUN, kept))) is None
+    fresh = written(PRODUCT, "run")
+    assert of_lines(Facts(RUN, fresh, _calls(RUN, fresh))) is not None

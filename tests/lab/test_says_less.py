@@ -12,6 +12,11 @@ from test_lines import written
 
 from miniquant.lab import evaluate, find
 from miniquant.lab.detect.differences import of_differences
+from miniquant.lab.detect.fields import of_fields
+from miniquant.lab.detect.formulas import of_formulas
+from miniquant.lab.detect.keys import of_moved
+from miniquant.lab.detect.layout import of_dicts
+from miniquant.lab.detect.leaves import of_leaves
 from miniquant.lab.detect.lines import of_lines
 from miniquant.lab.judging import _calls
 from miniquant.lab.more_cases import more_cases
@@ -235,3 +240,107 @@ def test_the_parts_of_wrong_bytes_are_named_in_the_order_of_the_fields():
     spec = made(three, numbers, fields=lambda a, b, c: [("x", 0, 1), ("y", 1, 2), ("z", 2, 3)])
     said = report(spec, lambda a, b, c: bytes([a * a % 251 ^ 9, b * c % 241 ^ 77, c]) if a > 1 else three(a, b, c))
     assert "x is wrong on 3, y is wrong on 3" in said or "x and y" in said
+
+
+def test_where_good_input_is_refused_it_is_not_said_that_nothing_is():
+    text = report(find("png_size"), lambda data: 1 / 0 if len(data) > 20 and data[1:4] == b"PNG" else (1, 1))
+    assert "Nothing is refused" not in text
+    assert "Bad input is accepted: the function returns" in text
+
+
+def test_a_condition_that_calls_what_raises_is_not_said_to_be_true_or_false():
+    source = """
+def u32(data, at):
+    if at + 4 >= len(data):
+        raise ValueError("too short")
+    return data[at]
+
+def png_size(data):
+    if data[:8] != bytes.fromhex("89504e470d0a1a0a"): raise ValueError("no PNG")
+    if u32(data, 20) >= 0: return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+"""
+    text = report(find("png_size"), written(source, "png_size"))
+    assert "ValueError: too short" in text
+    assert "true there" not in text
+
+
+def test_a_condition_on_a_name_that_has_changed_is_not_said_to_be_true():
+    source = """
+def png_size(data):
+    if len(data) > 24:
+        data = b""
+        raise ValueError("too long")
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+"""
+    assert "true there" not in report(find("png_size"), written(source, "png_size"))
+
+
+@pytest.mark.parametrize(
+    ("write", "digits"),
+    [
+        (lambda k, n, o: f"{k:08b}{n:016b}{o:064b}", "binary digits"),
+        (lambda k, n, o: f"{k:03d} {n:05d} {o:020d}", "numbers in decimal digits"),
+        (lambda k, n, o: f"{k} {n} {o}", "numbers in decimal digits, on all"),
+        (lambda k, n, o: struct.pack("<BHQ", k, n, o).hex(" "), "hexadecimal digits, two characters for each byte"),
+    ],
+)
+def test_digits_are_called_hexadecimal_only_if_they_are(write, digits):
+    text = report(find("pack_fields"), lambda kind, length, offset: write(kind, length, offset).encode())
+    assert f"is text: {digits}" in text
+    assert text.count("digits") == 1
+
+
+def test_nothing_in_a_set_is_no_missing_key():
+    text = report(find("get_bits"), lambda number, start, count: set().pop())
+    assert "`pop` finds nothing in an empty set" in text
+
+
+def test_an_error_is_told_to_its_end():
+    text = report(find("get_bits"), lambda number, start, count: {**[number]})
+    assert "a value of type list is not a mapping, on all" in text
+
+
+def test_what_is_refused_with_a_raise_is_not_said_to_be_refused_by_an_assert():
+    source = """
+def png_size(data):
+    if len(data) < 24:
+        raise AssertionError("too short")
+    if data[:8] != bytes.fromhex("89504e470d0a1a0a"):
+        raise ValueError("no PNG")
+    return int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+"""
+    text = report(find("png_size"), written(source, "png_size"))
+    assert "refused with AssertionError" in text
+    assert "An `assert`" not in text
+
+
+@pytest.mark.parametrize("off", [(-3, -1, 1, 3), (-12, -8, -4, 0), (12, 8, 4, 0)])
+def test_a_difference_that_does_not_grow_is_no_sum(off):
+    right = {"a": {"n": 100}, "b": {"n": 200}, "c": {"n": 300}, "d": {"n": 400}}
+    wrong = {key: {"n": part["n"] + more} for (key, part), more in zip(right.items(), off)}
+    assert not any("adds up" in seen.text for seen in of_leaves(right, wrong))
+
+
+def test_what_is_missing_of_large_integers_is_compared_exactly():
+    right = {"x": 10**12, "y": 10**12, "z": 5}
+    assert any("the sum is right" in s.text for s in of_moved(right, {**right, "x": 10**12 - 4, "y": 10**12 + 4}, 0))
+    assert not list(of_moved(right, {**right, "x": 10**12 - 4, "y": 10**12 + 8}, 0))
+
+
+def test_the_rest_is_not_called_right_where_its_order_is_not():
+    texts = [seen.text for seen in of_dicts({"a": 1, "b": 2, "c": 3}, {"b": 2, "a": 1})]
+    assert "the last key is missing, and the rest is right" not in texts
+    assert "every key has the same value" not in [s.text for s in of_dicts({"a": 1, "b": 2}, {"a": 3, "b": 3, "c": 4})]
+
+
+def test_of_a_field_at_the_beginning_no_bytes_before_it_are_called_right():
+    fields = [("magic", 0, 4), ("n", 4, 8)]
+    texts = [seen.text for seen in of_fields(b"TFLG\1\0\0\0", b"GFL\1\0\0\0", fields)]
+    assert "the bytes after the field magic are right; there, 3 bytes found and 4 expected" in texts
+
+
+def test_a_number_is_not_too_large_by_a_negative_one():
+    texts = [seen.text for seen in of_formulas(7, 10, {"`x`": -3.0, "`n`": 3.0})]
+    assert "the result is too large by `n`" in texts
+    assert not any("too large by `x`" in text or "and" in text for text in texts)
+    assert not any("large by a factor" in seen.text for seen in of_formulas(-2, -6, {"`n`": 3.0}))

@@ -30,7 +30,7 @@ TWICE = 2  # times that the change is made
 
 def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     """``In the smallest of these cases, the result is right with `limit` = 1.0 in place of inf.``, or nothing."""
-    if not facts.spec.keeps_to_memory or _remembers(facts.function):
+    if not facts.spec.keeps_to_memory or remembers(facts.function):
         return ""
     call = min(wrong, key=lambda call: (size_of(call.case), call.number))
     end = time.monotonic() + LIMIT
@@ -57,7 +57,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     return ""
 
 
-def _remembers(function: Any) -> bool:
+def remembers(function: Any) -> bool:
     """Whether a function, or another one of its file, has a default argument that was filled, or a cache."""
     function = inspect.unwrap(function)
     if not isinstance(function, types.FunctionType):

@@ -32,7 +32,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     (r"ZeroDivisionError: (.*cannot be raised.*)", "{0}", "Treat 0 apart."),
     (r"ZeroDivisionError", "a number is divided by 0", "Treat a divisor of 0 apart."),
     (
-        r"IndexError: pop from (?:an )?empty (\w+)",
+        r"(?:IndexError|KeyError): '?pop from (?:an )?empty (\w+)",
         "`pop` finds nothing in an empty {0}",
         "Look at what was taken away before.",
     ),
@@ -42,6 +42,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "Compare the index with the length first.",
     ),
     (r"IndexError: (.*)", "an index does not fit: {0}", "Compare the index with the shape first."),
+    (r"KeyError: '(popitem.*)'", "{0}", "Look at what was taken away before."),
     (r"KeyError: (.*)", "the key {0} is not there", "Ask with `in` or use `.get`."),
     (
         r"struct.error: unpack.* requires a buffer of at least (\d+) bytes",
@@ -75,7 +76,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
         "an operation does not fit its values: {0}",
         "Look at the type of each of them.",
     ),
-    (r"TypeError: '(\w+)' object is not (\w+)", "a value of type {0} is not {1}", "Print `type(...)` of it."),
+    (r"TypeError: '([\w.]+)' object is not (.*)", "a value of type {0} is not {1}", "Print `type(...)` of it."),
     (r"TypeError: (.*)", "{0}", "Print the types of the values in this line."),
     (
         r"AttributeError: '?([\w.]+)'? object has no attribute '(\w+)'",
@@ -207,7 +208,7 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
     asked = " or ".join(dict.fromkeys(asked_errors(facts.spec, error)[-1].__name__ for error in every))
     if len(accepted) >= len(raised):
         came = _what_came(facts, accepted)
-        if len(accepted) == bad and bad > 1:
+        if len(accepted) == bad and bad > 1 and not any(call.outcome.error for call in (*facts.calls, *facts.changed)):
             text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
             return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), accepted
         which = some(len(accepted), bad, "inputs") if bad > 1 else "on the one of the inputs"
@@ -216,7 +217,7 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
         return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), accepted
     error, alike = _commonest(raised)
     name = _name(error)
-    if isinstance(error, AssertionError):
+    if isinstance(error, AssertionError) and not line_of(facts.function, alike).partition("`")[2].startswith("raise "):
         text = f"an `assert` refuses bad input, and {asked} is asked for"
         cure = f"Write `if …: raise {asked}(...)`: `python -O` leaves assertions out."
         return Seen("assert in place of raise", text, cure), alike

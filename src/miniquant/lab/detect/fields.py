@@ -117,6 +117,8 @@ def _of_unit(expected: bytes, got: bytes, unit: Unit) -> Iterator[Seen]:
     if any(places):
         return  # where the bytes came in, or are lost, is said below
     ends = f"the bytes before the field {name} are right" + (f", and so are the last {len(tail)}" if tail else "")
+    if not a:
+        ends = f"the bytes after the field {name} are right"
     text = f"{ends}; there, {_bytes(len(found))} found and {len(right)} expected"
     yield Seen(f"the field {name}", text, "Work this field by hand.", 16)
 
@@ -242,11 +244,16 @@ def _of_order(expected: bytes, got: bytes, units: list[Unit]) -> Iterator[Seen]:
 
 def _of_digits(expected: bytes, got: bytes) -> Iterator[Seen]:
     """Bytes that are written as digits."""
-    if len(got) >= 2 * len(expected) > 2 and re.fullmatch(rb"[0-9a-fA-F\s]+", got):
+    digits = b"".join(got.split())
+    hexadecimal = len(digits) == 2 * len(expected) > 2 and re.fullmatch(rb"[0-9a-fA-F]+", digits)
+    if hexadecimal and (not digits.isdigit() or sorted(bytes.fromhex(digits.decode())) == sorted(expected)):
         text = "the result is text: hexadecimal digits, two characters for each byte"
         yield Seen("written as text", text, "Return the bytes themselves, with `struct.pack`.", 8)
-    elif len(got) > 1 and len(expected) > 3 and re.fullmatch(rb"[0-9 ,\[\]()]+", got):
-        yield Seen("written as text", "the result is text: numbers in decimal digits", "Return bytes.", 8)
+    elif len(expected) > 3 and re.fullmatch(rb"[0-9 ,\[\]()]*[0-9][0-9 ,\[\]()]+", got):
+        if len(digits) == 8 * len(expected) and not re.search(rb"[^01]", digits):
+            yield Seen("written as text", "the result is text: binary digits", "Return bytes.", 8)
+        else:
+            yield Seen("written as text", "the result is text: numbers in decimal digits", "Return bytes.", 8)
 
 
 def _of_signs(expected: bytes, got: bytes) -> Iterator[Seen]:

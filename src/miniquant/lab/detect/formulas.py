@@ -89,8 +89,8 @@ def _of_values(e: float, g: float, known: dict[str, float]) -> Iterator[Seen]:
             if _close(g, c * q):
                 weak = c != 1 or g != q or float(f"{g:.3g}") == g  # a number of many digits is no chance
                 yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=weak, whole=True)
-        if e and q != 1 and (_close(g, e * q) or _close(g, e / q)):
-            side = "large" if abs(g) > abs(e) else "small"
+        if e * g > 0 and q != 1 and (_close(g, e * q) or _close(g, e / q)):
+            side = "large" if g > e else "small"
             text = f"the result is too {side} by a factor that is {words}"
             yield Seen("a factor", text, "Look for a factor that is missing or used twice.", 20, weak=True, whole=True)
     for (one, p), (two, q) in permutations(known.items(), 2):
@@ -168,7 +168,7 @@ def _of_multiples(e: int, g: int) -> Iterator[Seen]:
 def _off(off: float, words: str, q: float) -> Iterator[Seen]:
     side = "large" if off > 0 else "small"
     for c in OFFSETS:
-        if _close(abs(off), c * abs(q)):
+        if _close(abs(off), c * q):
             text = f"the result is too {side} by {_times(c, words)}"
             yield Seen(f"too {side}", text, "Look for what is counted twice or left out.", 21, weak=True, whole=True)
 
@@ -176,6 +176,8 @@ def _off(off: float, words: str, q: float) -> Iterator[Seen]:
 def _off_by_two(off: float, quantities: dict[str, float]) -> Iterator[Seen]:
     """Too much of one quantity and too much, or too little, of another."""
     for (one, p), (two, q) in combinations(quantities.items(), 2):
+        if p < 0 or q < 0:
+            continue  # too large by a negative number
         sums = np.add.outer(EACH * p, EACH * q)
         near = np.abs(sums - off) <= 2e-6 * np.maximum(np.abs(sums), abs(off))
         for c, d in ((TERMS[first], TERMS[second]) for first, second in np.argwhere(near)):

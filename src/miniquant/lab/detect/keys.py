@@ -100,10 +100,15 @@ def of_moved(expected: Any, got: Any, tolerance: float) -> Iterator[Seen]:
     if not all(scalar(x) is not None for table in (expected, got) for x in table.values()):
         return
     wrong = [key for key in expected if not equal(expected[key], got[key], tolerance)]
-    if len(wrong) == 2 and math.isclose(sum(map(float, expected.values())), sum(map(float, got.values()))):
-        less, more = sorted(wrong, key=lambda key: got[key] - expected[key])
+    less, more = sorted(wrong, key=lambda key: got[key] - expected[key]) if len(wrong) == 2 else ("", "")
+    if wrong and less != more and _is_moved(expected[less] - got[less], got[more] - expected[more]):
         text = f"what is missing at {short(less)} stands at {short(more)}, and the sum is right"
         yield Seen("under the wrong key", text, "Look at what belongs under each key.", 14)
+
+
+def _is_moved(lost: Any, found: Any) -> bool:
+    """Whether two numbers are the same; integers exactly."""
+    return bool(lost == found if isinstance(lost, int) and isinstance(found, int) else math.isclose(lost, found))
 
 
 def of_named(quantities: dict[str, Any], expected: Any, got: Any) -> Iterator[Seen]:
@@ -187,7 +192,7 @@ def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
     if len(changes) == 1:
         ((old, new),) = changes
         if old and new:
-            yield Seen("other keys", f"the keys have {new!r} where {old!r} is expected", "", 7)
+            yield Seen("other keys", f"the keys that differ have {new!r} where {old!r} is expected", "", 7)
         elif old or new:
             text = f"{new!r} is in keys where it is not expected" if new else f"{old!r} is missing in keys"
             yield Seen("other keys", text, "", 7)

@@ -88,7 +88,7 @@ def of_bytes(expected: Any, got: Any, fields: Fields | None) -> Iterator[Seen]:
             if {right, mine} == {0, 0x80}:
                 yield Seen(
                     "the sign of a zero",
-                    f"only bytes that must be {right:02x} are wrong, and each of them is {mine:02x}",
+                    f"only bytes that must be {right:02x} are wrong, and each wrong one is {mine:02x}",
                     "-0.0 and 0.0 are equal as numbers, and their bytes differ.",
                     6,
                 )
@@ -146,7 +146,7 @@ def of_dicts(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
                     "Does a `return` stand inside the loop? It ends the loop at once.",
                     8,
                 )
-            elif len(missing) == 1:
+            elif len(missing) == 1 and list(got) == shared:
                 yield Seen(
                     "the last key is missing",
                     "the last key is missing, and the rest is right",
@@ -189,7 +189,7 @@ def of_dicts(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
                 "Look at what changes from one step to the next.",
                 24,
             )
-    if wrong and len(wrong) == len(shared) > 1 and len({repr(got[k]) for k in shared}) == 1:
+    if wrong and len(wrong) == len(shared) > 1 and len({repr(value) for value in got.values()}) == 1:
         yield Seen(
             "the same value for all", "every key has the same value", "Is a value computed once, before the loop?", 10
         )

@@ -130,10 +130,9 @@ def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tup
         yield "has the other sign", 9
     if len(set(off)) == 1:
         yield f"is too {'large' if off[0] > 0 else 'small'} by {number(abs(off[0]))}", 10
-    elif len(off) > 2 and len({b - a for a, b in pairwise(off)}) == 1:
-        step = off[1] - off[0]
+    elif len(off) > 2 and len({b - a for a, b in pairwise(off)}) == 1 and off[0] * (off[1] - off[0]) > 0:
         words = ", ".join(number(abs(x)) for x in off[:3])
-        yield f"is too {'large' if step > 0 else 'small'} by {words} and so on: a difference that adds up", 12
+        yield f"is too {'large' if off[0] > 0 else 'small'} by {words} and so on: a difference that adds up", 12
     ratios = {g / e for e, g in pairs if e}
     if len(ratios) == 1 and all(e or not g for e, g in pairs) and len(pairs) > 1:
         (ratio,) = ratios

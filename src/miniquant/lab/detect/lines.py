@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..attempt import attempt
+from ..attempt import Outcome, attempt
+from ..compare import equal
 from ..limit import TooSlow
 from ..verdict import Call, Facts
+from .contrast import remembers
 from .seen import Seen
 
 SECONDS = 3.0  # for all calls together: they take milliseconds, on a busy machine tenths
@@ -50,6 +52,7 @@ def of_lines(facts: Facts) -> Seen | None:
         or len(raised) * 2 > len(wrong)
         or len(right) < FEWEST
         or any(isinstance(call.outcome.error, TooSlow) for call in wrong)
+        or remembers(facts.function)  # what is known from the check runs no lines now
     ):
         return None
     beyond = [call for call in facts.further if call.comparable][:BEYOND]
@@ -129,7 +132,15 @@ def _lines_run(facts: Facts, calls: Sequence[Call]) -> dict[int, set[int]]:
             sys.settrace(before)
         if isinstance(outcome.error, TooSlow) or time.monotonic() - start > SECONDS:
             return {}
+        again, before_it = (_is_right(facts, call, each) for each in (outcome, call.outcome))
+        if again != before_it:
+            return {}  # something is kept between calls: other lines ran when the result was wrong
     return ran
+
+
+def _is_right(facts: Facts, call: Call, outcome: Outcome) -> bool:
+    right = equal(call.expected.result, outcome.result, facts.spec.tolerance, ordered=facts.spec.ordered)
+    return not outcome.error and right
 
 
 def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[int]) -> list[Block]:
@@ -150,6 +161,7 @@ def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[
             text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
             found.append(Block(number, number, text, len(ran[number] & wrong), len(ran[number] & right)))
         else:
+            same = None
             continue
         same = ran[number]
     return found

@@ -102,7 +102,7 @@ def _value(value: Any) -> str:
     if len(text) <= LONGEST and "object at 0x" not in text and "`" not in text:
         return text
     text = kind(value)
-    return text if isinstance(value, bytes) else f"a{'n' * (text[0] in 'aeiou')} {text}"
+    return text if isinstance(value, bytes) else f"a{'n' * (text[0] in 'aeio')} {text}"
 
 
 def _listed(parts: Sequence[str]) -> str:
@@ -123,15 +123,28 @@ def _condition(function: Function, error: BaseException | None) -> str | None:
     except (OSError, SyntaxError, TypeError):
         return None
     at, found = place[0] - first + 1, ""
+    *_, (last, _) = traceback.walk_tb(error.__traceback__)
     for node in ast.walk(tree):  # outer statements come first
-        if not isinstance(node, ast.If | ast.While):
+        if not isinstance(node, ast.If):
             continue
         test = ast.get_source_segment(textwrap.dedent("".join(lines)), node.test) or ""
         for block, said in ((node.body, "is true"), (node.orelse, "is not true")):
-            if block and block[0].lineno <= at <= (block[-1].end_lineno or 0):
+            if not block or (last is not frame and at <= (node.test.end_lineno or 0)):
+                continue  # what raised may be called in the condition itself
+            if block[0].lineno <= at <= (block[-1].end_lineno or 0) and not _changes(block, at, node.test):
                 short_enough = test and "\n" not in test and len(test) <= LONGEST and "`" not in test
                 found = f"`{test}` in line {node.lineno + first - 1} {said}" if short_enough else ""
     return found or None
+
+
+def _changes(block: Sequence[ast.stmt], before: int, test: ast.expr) -> bool:
+    """Whether statements before a line give a name of a condition another value."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    return any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names and node.lineno < before
+        for statement in block
+        for node in ast.walk(statement)
+    )
 
 
 def _short(text: str) -> str:
