@@ -46,7 +46,7 @@ def last_eight(data):
     ("name", "function", "words"),
     [
         ("read_magic", three_bytes, "Where bytes 3 and 7 of `data` were changed"),
-        ("gradients", last_day, "the first value and the values between of `jars`"),
+        ("gradients", last_day, "the first value and the value in the middle of `jars`"),
         ("pack_fields", seven_bytes, "Where bits 56 to 63 of `offset` were changed"),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import is_torch
 from ..compare import equal, kind, numpy_of, short
 from .letters import is_subsequence, of_letters
 from .numbers import array_of
@@ -190,7 +191,7 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
         e, g, word = expected, got, "bytes"
     elif isinstance(expected, str) and isinstance(got, list | tuple) and all(isinstance(x, str) for x in got):
         for separator in ("\n", "", " ", ", "):
-            if expected == separator.join(got):
+            if len(got) > 1 and expected == separator.join(got):
                 text = f"the parts of the text are right, in {named_type(got)}, and not joined with {separator!r}"
                 yield Seen("not joined", text, "Use `.join`.", 4)
         return
@@ -239,7 +240,13 @@ def _eq(a: Any, b: Any) -> bool:
 
 def same_items(e: Any, g: Any) -> bool:
     """Whether two sequences have the same items in any order."""
-    return sorted(map(repr, e)) == sorted(map(repr, g))
+    return sorted(map(_name, e)) == sorted(map(_name, g))
+
+
+def _name(item: Any) -> str:
+    """A text that only equal items have: the one that numpy and torch show is rounded, and leaves values out."""
+    item = numpy_of(item) if is_torch(item) else item
+    return f"{item.dtype} {item.shape} {item.tobytes()!r}" if isinstance(item, np.ndarray) else repr(item)
 
 
 def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
@@ -330,7 +337,7 @@ def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
 
 
 def _which_items(e: list[Any], g: list[Any]) -> Iterator[Seen]:
-    names_e, names_g = [repr(x) for x in e], [repr(x) for x in g]
+    names_e, names_g = [_name(x) for x in e], [_name(x) for x in g]
     if len(set(names_g)) < len(names_g) and list(dict.fromkeys(names_g)) == names_e:
         yield Seen("duplicates", "items are there more than once", "Add each item once.", 9)
     if len(set(names_e)) < len(names_e) and list(dict.fromkeys(names_e)) == names_g:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .numbers import settled
-from .orders import same
-from .seen import Seen, number
+from .orders import same, told_apart
+from .seen import Seen, exactly, number
 
 Mask = tuple[str, np.ndarray]
 LARGEST = 20_000  # values; a larger array is left alone
@@ -24,7 +24,7 @@ def of_patterns(
     """
     if not isinstance(e, np.ndarray) or not isinstance(g, np.ndarray) or e.shape != g.shape or not 1 < e.size < LARGEST:
         return
-    if e.dtype.kind not in "iuf" or g.dtype.kind not in "iuf":
+    if e.dtype.kind not in "iuf" or g.dtype.kind not in "iuf" or not told_apart(e, g):
         return
     with np.errstate(all="ignore"):
         e, g = e.astype(float), g.astype(float)
@@ -133,11 +133,13 @@ def _of_right_values(a: np.ndarray, b: np.ndarray) -> Iterator[tuple[str, float]
         yield "the right one with the other sign", 16
     if a.all() and np.allclose(b / a, b[0] / a[0], rtol=2e-4, atol=0) and b[0] > 0:
         factor = float(b[0] / a[0])
-        times = number(round(factor, 6)) if factor >= 1 else number(round(1 / factor, 6))
+        times = factor if factor >= 1 else 1 / factor
+        said = exactly(times) if np.allclose(b / a, factor, rtol=1e-6, atol=0) else f"about {number(times)}"
         if abs(factor - 1) > 2e-3:
-            yield f"{times} times too {'large' if factor > 1 else 'small'}", 17
+            yield f"{said} times too {'large' if factor > 1 else 'small'}", 17
     offset = float(b[0] - a[0])
-    if np.allclose(b - a, offset, rtol=1e-6, atol=1e-6 * float(np.abs(a).max())) and abs(offset) > 1e-12:
+    largest = float(np.abs(a).max())
+    if abs(offset) > 1e-4 * largest and np.allclose(b - a, offset, rtol=1e-6, atol=1e-6 * largest):
         yield f"too {'large' if offset > 0 else 'small'} by {number(abs(offset))}", 18
 
 
@@ -151,7 +153,8 @@ def _of_neighbours(e: np.ndarray, g: np.ndarray, wrong: np.ndarray) -> Iterator[
             continue
         for shift, way in ((1, "before"), (-1, "after")):
             other = np.roll(e, shift, axis)
-            if (other[wrong] == g[wrong]).all():
+            end = np.take(wrong, 0 if shift > 0 else -1, axis)  # there is none before the first, or after the last
+            if not end.any() and (other[wrong] == g[wrong]).all():
                 place = "in the row" if word == "row" else "one place"
                 yield f"the right value {place} {way} it", 16
         for end, way in ((0, "first"), (-1, "last")):

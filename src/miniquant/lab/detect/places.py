@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .numbers import settled
-from .orders import same
-from .seen import Seen, number
+from .orders import same, told_apart
+from .seen import Seen, exactly, number
 
 FAR = 4  # places by which values may have moved
 
@@ -64,6 +64,8 @@ def of_places(expected: Any, got: Any, unit: str = "row", tolerance: float = 0.0
         return
     if e.shape != g.shape or e.dtype.kind not in "iuf" or g.dtype.kind not in "iuf" or e.ndim < 1 or e.size < 2:
         return
+    if not told_apart(e, g):
+        return
     with np.errstate(all="ignore"):
         e, g = e.astype(float), g.astype(float)
         if not np.isfinite(e).all() or not np.isfinite(g).all() or (e == g).all():
@@ -85,9 +87,11 @@ def _moved(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         places = f"{k} place" + "s" * (k > 1)
         cure = "Look at where the count, or the first byte, begins."
         if len(set(e[k:].tolist())) > 1 + (not weak) and same(e[k:], g[:-k]):
-            yield Seen("moved", f"each value is the one that belongs {places} further on", cure, 15, weak=weak)
+            text = f"each value is the one that belongs {places} further on, where there is one"
+            yield Seen("moved", text, cure, 15, weak=weak)
         if len(set(e[:-k].tolist())) > 1 + (not weak) and same(e[:-k], g[k:]):
-            yield Seen("moved", f"each value is the one that belongs {places} before", cure, 15, weak=weak)
+            text = f"each value is the one that belongs {places} before, where there is one"
+            yield Seen("moved", text, cure, 15, weak=weak)
 
 
 def moved_by(e: np.ndarray, g: np.ndarray, k: int) -> bool:
@@ -165,12 +169,12 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
             yield Seen(f"{words}: too {side}", text, cure, 18.5)
         if a.all() and b.all():
             ratio = b / a
-            if same(ratio, np.full_like(ratio, ratio[0])) and abs(ratio[0] - 1) > 1e-5:
+            if same(ratio, np.full_like(ratio, ratio[0])) and abs(ratio[0] - 1) > 2e-3:
                 if abs(ratio[0] + 1) < 1e-6:
                     text = f"{words} {'have' if plural else 'has'} the opposite sign, and all others are right"
                 elif ratio[0] > 0:
                     times, side = (ratio[0], "large") if ratio[0] > 1 else (1 / ratio[0], "small")
-                    text = f"{words} {verb} {number(times)} times too {side}, and all others are right"
+                    text = f"{words} {verb} {exactly(times)} times too {side}, and all others are right"
                 else:
                     return
                 yield Seen(f"{words}: a factor", text, cure, 18.5)

@@ -55,11 +55,15 @@ def of_probes(facts: Facts) -> Seen | None:
         if too_much:
             extra.append(f"{_words(kind, too_much)} of `{name}`")
     if idle:
-        text = f"Where {' and '.join(idle)} {_was(idle)} changed and the right result changes, yours stayed the same."
+        text = (
+            f"Where {' and '.join(idle)} {_was(idle)} changed and the right result changes, yours stayed the same,"
+            " in all changes tried."
+        )
         return Seen("a part of the input had no effect", text, "Use the whole argument.", 30)
     if extra:
         text = (
-            f"Where {' and '.join(extra)} {_was(extra)} changed, the right result stayed the same, and yours did not."
+            f"Where {' and '.join(extra)} {_was(extra)} changed, the right result stayed the same, and yours did not,"
+            " in all changes tried."
         )
         return Seen("too much of the input is used", text, "Leave it out.", 30)
     return _of_order(facts, calls)
@@ -149,7 +153,7 @@ def _kind(values: Sequence[Any]) -> str:
 
 
 def _places(kind: str, values: Sequence[Any]) -> range:
-    """The places that are tried; those of an array are 0 for the first value, 1 for the last, 2 for one between."""
+    """The places that are tried; of an array, 0 is the first value, 1 the last, 2 the one in the middle."""
     if kind == "byte":
         return range(min(max(map(len, values)), LONGEST))
     if kind == "column":
@@ -158,9 +162,9 @@ def _places(kind: str, values: Sequence[Any]) -> range:
 
 
 def _pool(kind: str, values: Sequence[Any]) -> list[float]:
-    """Numbers that the argument has in some call, from small to large: others may not be allowed."""
+    """Numbers that the argument has in some call, 0 first: others may not be allowed."""
     found = sorted({x for value in values for x in value.tolist() if math.isfinite(x)}) if kind == "value" else []
-    return found[:: max(1, len(found) // OTHERS)]
+    return [*[0.0] * (0.0 in found), *[x for x in found[:: max(1, len(found) // OTHERS)] if x]]
 
 
 def _changed(value: Any, kind: str, place: int, pool: Sequence[float]) -> Iterator[Any]:
@@ -185,7 +189,7 @@ def _changed(value: Any, kind: str, place: int, pool: Sequence[float]) -> Iterat
 
 def _words(kind: str, places: Sequence[int]) -> str:
     if kind == "value":
-        names = {0: "the first value", 1: "the last value", 2: "the values between"}
+        names = {0: "the first value", 1: "the last value", 2: "the value in the middle"}
         return " and ".join(names[place] for place in places)
     runs = list(_runs(places))
     parts = [f"{a}" if a == b else f"{a} and {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]

@@ -173,7 +173,7 @@ def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
     yield f"where {name} is negative", value < 0
     yield f"where {name} is 1", value == 1
     yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
-    if isinstance(value, int) or math.isfinite(value):
+    if not math.isnan(value):
         for power in POWERS:
             yield f"where {name} is 2**{power} or more", value >= 2**power
             yield f"where {name} is a number less than 2**{power}", value < 2**power  # an array is none
@@ -188,6 +188,10 @@ def _of_array(name: str, value: np.ndarray) -> Iterator[tuple[str, bool]]:
         yield f"where {name} has no negative values", True
         yield f"where {name} has no positive values", True
         yield f"where {name} is all zeros", True
+        yield f"where {name} is {value.dtype}", True
+        if value.ndim == 2:
+            yield f"where {name} has more than one row", len(value) > 1
+            yield f"where {name} has one row", len(value) == 1
         return
     yield f"where {name} has values", value.size > 0
     yield f"where {name} has one value", value.size == 1

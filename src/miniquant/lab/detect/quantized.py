@@ -98,7 +98,8 @@ def _of_scales(stored: Stored) -> Iterator[Seen]:
             yield Seen("other scales", text, cure, rank + 0.5)
     nonzero = stored.scales > TINY
     ratio = stored.mine[nonzero] / stored.scales[nonzero]
-    if nonzero.any() and np.allclose(ratio, ratio[0], rtol=2e-3) and ratio[0] > 0 and abs(ratio[0] - 1) > 3e-3:
+    alike = nonzero.any() and np.allclose(stored.mine, ratio[0] * stored.scales, rtol=2e-3, atol=2e-7)
+    if alike and ratio[0] > 0 and abs(ratio[0] - 1) > 3e-3:
         times, side = (ratio[0], "large") if ratio[0] > 1 else (1 / ratio[0], "small")
         yield Seen(
             f"scales too {side}", f"every scale is about {times:.4g} times too {side}{tail}", cure, 15, weak=True

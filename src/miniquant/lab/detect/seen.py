@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 VAGUE = 40  # from this rank on, a sentence says little
 MISSING = 40  # so many ranks it costs a sentence if no wrong call shows it, and a part of that if some do not
+LONG = 10**15  # a number with more digits is rounded when it is said
 LITTLE = 31  # from this rank on, a place in the code or a part of the input says more
 
 
@@ -93,9 +94,21 @@ def one_of(values: Sequence[object]) -> str:
 
 
 def number(value: float) -> str:
-    """A number as short as it can be said.
+    """A number as short as it can be said; a whole one with all its digits.
 
-    >>> number(2.0), number(0.5), number(1 / 3)
-    ('2', '0.5', '0.3333')
+    >>> number(2.0), number(0.5), number(1 / 3), number(65504)
+    ('2', '0.5', '0.3333', '65504')
     """
+    if abs(value) < LONG and abs(value - round(value)) <= 1e-9 * abs(value):
+        return str(round(value))
     return f"{value + 0.0:.4g}"  # -0.0 is 0
+
+
+def exactly(value: float) -> str:
+    """The same, after "about" if it is not the number itself.
+
+    >>> exactly(4.0), exactly(128 / 127)
+    ('4', 'about 1.008')
+    """
+    said = number(value)
+    return said if abs(float(said) - value) <= 1e-6 * abs(value) else f"about {said}"

@@ -1,0 +1,80 @@
+"""What is said of wrong numbers is true of all of them, also of integers beyond 2**53, at the ends and of tiny ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from miniquant.lab.detect.numbers import of_numbers
+from miniquant.lab.detect.parts import of_sequences
+from miniquant.lab.detect.patterns import of_patterns
+from miniquant.lab.detect.places import of_places
+from miniquant.lab.detect.properties import _of_value
+from miniquant.lab.detect.seen import number
+
+
+def texts(seen):
+    return " · ".join(one.text for one in seen)
+
+
+def patterns(e, g):
+    return texts(of_patterns((), (), None, np.asarray(e), np.asarray(g)))
+
+
+def test_integers_that_floats_do_not_tell_apart_are_not_called_right():
+    e, g = [5, 2**60], [6, 2**60 + 7]
+    for found in (texts(of_numbers(e, g, {})), texts(of_places(e, g)), patterns(e, g)):
+        assert "right" not in found
+        assert "only" not in found
+
+
+def test_numbers_within_the_tolerance_are_not_called_wrong():
+    e, g = np.array([0.5, 0.25]), np.array([0.50001, 0.25001], np.float32)
+    assert "negative" not in texts(of_numbers(e, g, {}, 1e-3))
+
+
+def test_different_small_offsets_beside_a_large_number_are_not_one_offset():
+    assert "too large by" not in patterns([1000.0, 2.0, 3.0], [1000.0001, 2.0004, 3.0002])
+
+
+def test_the_first_value_has_none_before_it():
+    assert "before it" not in patterns([1.0, 2.0, 3.0], [3.0, 1.0, 2.0])
+    assert "before it" in patterns([1.0, 2.0, 3.0, 4.0], [1.0, 1.0, 2.0, 3.0])
+    moved = texts(of_places(np.arange(12.0), np.arange(1.0, 13.0)))
+    assert "each value is the one that belongs 1 place further on, where there is one" in moved
+
+
+def test_a_factor_is_exact_or_about():
+    assert "times" not in texts(of_places(np.arange(1.0, 6.0), np.array([1.0, 2.0, 3.0, 4.00008, 5.0001])))
+    e = np.array([3.0, 5.0, 7.0])
+    assert "is about 1.008 times too large" in texts(of_numbers(e, e * 128 / 127, {}))
+    assert "is 4 times too large" in texts(of_numbers(e, e * 4, {}))
+
+
+def test_whole_numbers_are_said_with_all_digits():
+    assert "clipped to -65503 … 65503" in texts(of_numbers([0, 65504, -70000, 3], [0, 65503, -65503, 3], {}))
+    assert [number(x) for x in (2.0**20, 123456.5, -0.0)] == ["1048576", "1.235e+05", "0"]
+
+
+def test_flipped_bits_are_those_of_the_type():
+    e = np.array([5, 6, 7, 8], np.int8)
+    assert "0xff" in texts(of_numbers(e, ~e, {})).split()
+
+
+@pytest.mark.parametrize("size", [3, 2000])
+def test_arrays_that_differ_where_numpy_shows_no_difference_are_not_the_same_items(size):
+    e = [np.full(size, 0.123456789), np.arange(2.0)]
+    g = [e[0].copy(), e[1]]
+    g[0][size // 2] += 1e-10 if size < 10 else 1
+    assert "order" not in texts(of_sequences(e, g))
+    assert "order" in texts(of_sequences(e, e[::-1]))
+
+
+def test_a_text_in_a_list_by_itself_is_no_text_that_is_not_joined():
+    assert "joined" not in texts(of_sequences("abc", ["abc"]))
+    assert "not joined with ', '" in texts(of_sequences("a, b", ["a", "b"]))
+
+
+def test_an_infinite_number_is_beyond_every_power_and_an_empty_array_has_a_dtype():
+    assert dict(_of_value("`x`", np.inf))["where `x` is 2**24 or more"]
+    assert dict(_of_value("`x`", np.zeros((3, 0), np.float32)))["where `x` is float32"]
