@@ -89,3 +89,19 @@ def test_the_report_says_what_is_ignored():
     assert "Where bytes 3 and 7 of `data` were changed and the right result changes, yours stayed the same" in repr(
         evaluate(find("read_magic"), three_bytes)
     )
+
+
+def safetensors_first(head):
+    for magic, name in [(b"GGUF", "GGUF"), (b"TFLG", "GGUF-lite"), (b"lmgg", "GGML"), (b"BUMPWGT3", "bump")]:
+        if head.startswith(magic):
+            return name
+    if head.startswith(b"PK\x03\x04"):
+        return "zip"
+    if head[5:9] != b"\x00\x00\x00{":
+        return "safetensors"
+    return "pickle" if head[:1] == b"\x80" and 2 <= head[1] <= 5 else "unknown"
+
+
+def test_a_part_that_counts_where_the_result_is_right_is_not_said_to_have_no_effect():
+    found = of_probes(facts_of("format_of", safetensors_first))
+    assert not found or "bytes 0" not in found.text

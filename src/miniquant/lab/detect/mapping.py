@@ -82,5 +82,5 @@ def _mapping(where: str, pairs: Sequence[tuple[Any, Any]]) -> Seen | None:
     if len(wrong) <= FEW:
         text = f"{where}the result has {each}, in every place, and all other values are right"
         return Seen("always the same values", text, "Work one of these values by hand.", 12.5)
-    text = f"{where}a right value is always replaced by the same wrong one: {each}, and so on, in every place"
+    text = f"{where}a wrong value is always the same for the same right one: {each}, and so on, in every place"
     return Seen("other values for some", text, "Work one of these values by hand.", 24.5)

@@ -13,7 +13,8 @@ from ..compare import equal
 from ..verdict import Call, Facts
 from .seen import Seen
 
-CALLS = 24  # in which a part is changed
+CALLS = 24  # in which a part is changed; a part without effect has none where the result is right, either
+WRONG = 16  # of them, with a wrong result
 TRIES = 12  # changes of a part
 ENOUGH = 4  # of them, in which the change must have counted
 OTHERS = 6  # numbers that are put in the place of one
@@ -27,8 +28,9 @@ def of_probes(facts: Facts) -> Seen | None:
     """Parts of an argument that change the right result and not the wrong one, or the other way round."""
     if not facts.spec.keeps_to_memory:
         return None
-    calls = sorted((call for call in facts.calls if call.comparable), key=lambda call: call.problem is None)
-    calls = calls[:CALLS]
+    calls = [call for call in facts.calls if call.comparable]
+    wrong, right = ([call for call in calls if (call.problem is None) == is_right] for is_right in (False, True))
+    calls = [*wrong[: max(CALLS - len(right), WRONG)], *right][:CALLS]
     if len(calls) < ENOUGH:
         return None
     left = [MOST]

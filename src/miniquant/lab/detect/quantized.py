@@ -163,8 +163,8 @@ def _roundings(scales: np.ndarray, exact: np.ndarray) -> Iterator[tuple[str, np.
 def _others(stored: Stored, scales: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
     """Other scales that may be used in place of each one, by the words for them."""
     unit, n = stored.unit, len(scales)
-    yield f"the scale of the {unit} before", np.roll(scales, 1)
-    yield f"the scale of the {unit} after", np.roll(scales, -1)
+    yield f"the scale of the {unit} before, in the first {unit} that of the last", np.roll(scales, 1)
+    yield f"the scale of the {unit} after, in the last {unit} that of the first", np.roll(scales, -1)
     yield f"the scale of the first {unit}", np.full(n, scales[0])
     yield f"the scale of the last {unit}", np.full(n, scales[-1])
     yield "the largest of all scales", np.full(n, scales.max())
@@ -211,7 +211,7 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
         for words, value in _others(stored, stored.scales):
             if (value != stored.scales).any() and value[rows].all() and stored.fit(value, rows):
                 which = f"the values of the wrong {stored.unit}s are" if not rows.all() else "the values are"
-                text = f"the scales are right, and {which} what {words} gives"
+                text = f"the scales are right, and {which} what {words}{',' * (',' in words)} gives"
                 yield Seen("another scale used", text, cure, 13.5)
     if (stored.scales[rows] == 0).all():
         text = f"only the values of {stored.unit}s whose scale is 0 are wrong"
