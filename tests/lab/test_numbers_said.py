@@ -78,3 +78,18 @@ def test_a_text_in_a_list_by_itself_is_no_text_that_is_not_joined():
 def test_an_infinite_number_is_beyond_every_power_and_an_empty_array_has_a_dtype():
     assert dict(_of_value("`x`", np.inf))["where `x` is 2**24 or more"]
     assert dict(_of_value("`x`", np.zeros((3, 0), np.float32)))["where `x` is float32"]
+
+
+@pytest.mark.parametrize("values", [{}, {"a": 0.5}, {"a": (1, 2), "b": 3}, {"a": "x" * 50}])
+def test_no_value_of_a_dict_is_a_tuple_of_one_whatever_else_it_holds(values):
+    assert dict(_of_value("`x`", values))["where no value of `x` is a tuple of one"]
+
+
+def test_a_text_that_is_empty_is_one_also_beside_numbers():
+    assert dict(_of_value("`x`", {"a": "", "b": 1}))["where a value of `x` is empty"]
+    assert dict(_of_value("`x`", ["", 1]))["where a text in `x` is empty"]
+
+
+def test_the_one_value_that_is_not_0_is_not_called_the_largest():
+    assert "of the largest size" not in texts(of_numbers([0, 0, 7, 0], [0, 0, 8, 0], {}))
+    assert "of the largest size" in texts(of_numbers([0, 2, 7, 0], [0, 2, 8, 0], {}))

@@ -146,31 +146,39 @@ def _of_value(name: str, value: Any) -> Iterator[tuple[str, bool]]:
 
 
 def _of_items(name: str, values: list[Any]) -> Iterator[tuple[str, bool]]:
-    """Properties of a dict's values: tuples of different lengths, words, equal ones, numbers that are 0."""
-    if all(isinstance(value, tuple) for value in values):
-        for length, words in ((0, "()"), (1, "a tuple of one"), (2, "a tuple of two"), (3, "a tuple of three")):
-            yield f"where a value of {name} is {words}", any(len(value) == length for value in values)
-            if length:
-                yield f"where no value of {name} is {words}", all(len(value) != length for value in values)
-        numbers = [part for value in values for part in value if isinstance(part, int | float)]
-        yield f"where a tuple in {name} has a 0", 0 in numbers
-    elif all(isinstance(value, str) and len(value) <= 30 for value in values):
-        for value in dict.fromkeys(values):
-            yield f"where a value of {name} is {value!r}", True
-        yield f"where a value of {name} is empty", "" in values
-    elif all(isinstance(value, int | float) for value in values) and values:
-        yield f"where a value of {name} is 0", 0 in values
-        yield f"where a value of {name} is NaN", any(math.isnan(value) for value in values)
+    """Properties of a dict's values: tuples of different lengths, words, equal ones, numbers that are 0.
+
+    Each is said of any dict, whatever its other values are: a property that is not said of an input is none of it.
+    """
+    tuples = [value for value in values if isinstance(value, tuple)]
+    for length, words in ((0, "()"), (1, "a tuple of one"), (2, "a tuple of two"), (3, "a tuple of three")):
+        there = any(len(value) == length for value in tuples)
+        yield f"where a value of {name} is {words}", there
+        if length:
+            yield f"where no value of {name} is {words}", not there
+    yield f"where a tuple in {name} has a 0", any(_is_zero(part) for value in tuples for part in value)
+    for value in dict.fromkeys(value for value in values if isinstance(value, str) and len(value) <= 30):
+        yield f"where a value of {name} is {value!r}", True
+    yield f"where a value of {name} is empty", any(isinstance(value, str) and not value for value in values)
+    yield f"where a value of {name} is 0", any(map(_is_zero, values))
+    yield f"where a value of {name} is NaN", any(isinstance(value, float) and math.isnan(value) for value in values)
+    if all(isinstance(value, int | float) for value in values) and values:
         yield f"where two values of {name} are equal", len(set(values)) < len(values)
         yield f"where the largest value of {name} is there twice", values.count(max(values)) > 1
         yield f"where the first value of {name} is not the largest", values[0] != max(values)
         yield f"where the last value of {name} is not the largest", values[-1] != max(values)
 
 
+def _is_zero(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == 0
+
+
 def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
     yield f"where {name} is one number and no array", True
     yield f"where {name} is 0", value == 0
     yield f"where {name} is negative", value < 0
+    yield f"where {name} has no negative values", not value < 0
+    yield f"where {name} has no positive values", not value > 0
     yield f"where {name} is 1", value == 1
     yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
     if not math.isnan(value):
@@ -239,6 +247,6 @@ def _of_list(name: str, value: list[Any], owner: str = "") -> Iterator[tuple[str
             yield f"where {owner} has {words}", len(value) == length
     texts = [repr(item) for item in value]
     yield f"where {owner} has duplicates", len(set(texts)) < len(texts)
-    if all(isinstance(item, str) for item in value):
-        yield f"where {name} have letters outside ASCII", not "".join(value).isascii()
-        yield f"where a text in {name} is empty", "" in value
+    found = [item for item in value if isinstance(item, str)]
+    yield f"where {name} have letters outside ASCII", not "".join(found).isascii()
+    yield f"where a text in {name} is empty", "" in found
