@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from miniquant.lab.detect.numbers import of_numbers
-from miniquant.lab.detect.parts import of_sequences
+from miniquant.lab.detect.parts import of_sequences, of_types
 from miniquant.lab.detect.patterns import of_patterns
 from miniquant.lab.detect.places import of_places
 from miniquant.lab.detect.properties import _of_value
@@ -93,3 +93,23 @@ def test_a_text_that_is_empty_is_one_also_beside_numbers():
 def test_the_one_value_that_is_not_0_is_not_called_the_largest():
     assert "of the largest size" not in texts(of_numbers([0, 0, 7, 0], [0, 0, 8, 0], {}))
     assert "of the largest size" in texts(of_numbers([0, 2, 7, 0], [0, 2, 8, 0], {}))
+
+
+@pytest.mark.parametrize(
+    ("right", "found"),
+    [
+        (2**60 + 1, float(2**60)),
+        (2**60 + 1, np.array([2**60])),
+        ([2**60 + 1, 3], (2**60, 3)),
+        (np.array([2**60 + 1, 3]), np.array([2.0**60, 3.0])),
+        (np.array([2**60 + 1, 3]), np.array([[2**60, 3]])),
+    ],
+)
+def test_integers_beyond_2_to_53_that_are_wrong_are_not_called_right_in_another_type(right, found):
+    assert "right" not in texts(of_types(right, found))
+
+
+@pytest.mark.parametrize("right", [3, [2**60 + 1, 3], np.array([2**60 + 1, 3])])
+def test_right_integers_are_called_right_in_another_type(right):
+    found = float(right) if isinstance(right, int) else tuple(right) if isinstance(right, list) else right[None]
+    assert "right" in texts(of_types(right, found))

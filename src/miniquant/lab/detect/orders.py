@@ -36,7 +36,12 @@ def near(a: np.ndarray, b: np.ndarray, relative: float, absolute: float = 0.0) -
 
 def told_apart(e: np.ndarray, g: np.ndarray) -> bool:
     """Whether floats differ where these numbers do: not so of all integers beyond 2**53."""
-    return e.dtype.kind == "f" or bool(((e != g) == (e.astype(float) != g.astype(float))).all())
+    if e.dtype.kind == g.dtype.kind == "f":
+        return True
+    if "f" in (e.dtype.kind, g.dtype.kind):
+        whole = (g if e.dtype.kind == "f" else e).astype(float)
+        return bool((np.abs(whole) <= 2.0**53).all())
+    return bool(((e != g) == (e.astype(float) != g.astype(float))).all())
 
 
 def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:

@@ -11,6 +11,7 @@ from ...core.arrays import is_torch
 from ..compare import equal, kind, numpy_of, short
 from .letters import is_subsequence, of_letters
 from .numbers import array_of
+from .orders import told_apart
 from .places import of_shapes
 from .seen import Seen
 
@@ -32,7 +33,7 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
         return
     number = isinstance(expected, int | float | np.integer | np.floating) and not isinstance(expected, bool)
     inside = isinstance(got, np.ndarray) and got.size == 1 and got.ndim and got.dtype.kind in "iuf"
-    if number and inside and abs(float(got.reshape(-1)[0]) - float(expected)) <= tolerance:
+    if number and inside and _close(np.asarray(expected), got.reshape(()), tolerance):
         text = f"the right number is there, in an array of shape {got.shape}; a number by itself is asked for"
         yield Seen("a number in an array", text, "", 5)
     same_class = type(expected) is type(got) or (isinstance(expected, tuple) and type(got) is tuple)
@@ -41,7 +42,10 @@ def of_types(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
         if (
             a.dtype != b.dtype
             and a.shape == b.shape
-            and (np.array_equal(a, b, equal_nan=a.dtype.kind == "f" == b.dtype.kind) or _close(a, b, tolerance))
+            and (
+                _close(a, b, tolerance)
+                or (a.dtype.kind == "f" == b.dtype.kind and np.array_equal(a, b, equal_nan=True))
+            )
         ):
             yield Seen(
                 "another dtype",
@@ -114,6 +118,8 @@ def _rounded_to_its_type(a: np.ndarray, b: np.ndarray) -> Iterator[Seen]:
 def _close(a: np.ndarray | None, b: np.ndarray | None, tolerance: float) -> bool:
     """Whether two arrays have the same values, within the tolerance."""
     if a is None or b is None or a.shape != b.shape or a.dtype == object or b.dtype == object:
+        return False
+    if not told_apart(a, b):
         return False
     return bool(np.array_equal(a, b) or np.allclose(a.astype(float), b.astype(float), rtol=0, atol=tolerance))
 
