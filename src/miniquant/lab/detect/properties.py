@@ -177,8 +177,6 @@ def _of_number(name: str, value: int | float) -> Iterator[tuple[str, bool]]:
     yield f"where {name} is one number and no array", True
     yield f"where {name} is 0", value == 0
     yield f"where {name} is negative", value < 0
-    yield f"where {name} has no negative values", not value < 0
-    yield f"where {name} has no positive values", not value > 0
     yield f"where {name} is 1", value == 1
     yield f"where {name} is less than 2**-14 and not 0", 0 < abs(value) < 2.0**-14
     if not math.isnan(value):
