@@ -33,6 +33,19 @@ def test_a_condition_that_other_inputs_confirm_is_said():
     assert "exactly those where `items` has more than 2 items are wrong (" in said
 
 
+@pytest.mark.parametrize(
+    ("failing", "tried"), [([9], "of the inputs tried that give a result"), ([5, 5, 5], "of the inputs tried")]
+)
+def test_inputs_that_raise_an_error_are_wrong_too(failing, tried):
+    def wrong(items):
+        if items == failing:
+            raise ZeroDivisionError
+        return sum(items) + 40 * (len(items) > 2)
+
+    said = repr(evaluate(TOTAL, wrong, search=False))
+    assert f"{tried}, exactly those where `items` has more than 2 items are wrong (" in said
+
+
 @pytest.mark.parametrize("name", ["absmax_scale", "descriptor_bytes", "join_nibbles", "tensor_bytes"])
 def test_the_fresh_inputs_are_no_cases_and_the_same_each_time(name):
     spec = find(name)

@@ -7,7 +7,8 @@ import pytest
 from test_detect import made, seen
 
 from miniquant.lab import evaluate, find
-from miniquant.lab.detect.contrast import _change, contrast
+from miniquant.lab.detect.contrast import _change, contrast, without_contrast
+from miniquant.lab.detect.seen import Seen
 from miniquant.lab.judging import _calls
 from miniquant.lab.verdict import Facts
 
@@ -47,11 +48,11 @@ def test_an_array_keeps_its_order_in_memory_when_one_value_of_it_is_changed():
 
 
 def test_no_change_is_named_beside_a_sentence_on_every_input_tried():
-    def cache_bytes(layers, heads, dims, tokens, type_k, type_v):
-        numbers = int(np.prod([layers, heads, dims, tokens], dtype=np.int32))
-        return sum(numbers // block * n_bytes for block, n_bytes in (type_k, type_v))
+    def round_scale(scale):
+        half = scale.astype(np.float16)
+        return np.where(half < np.finfo(np.float16).tiny, 1, half).astype(np.float32)
 
-    text = repr(evaluate(find("cache_bytes"), cache_bytes, search=False))
+    text = repr(evaluate(find("round_scale"), round_scale, search=False))
     assert "for every input tried" in text and "the result is right with" not in text
 
 
@@ -125,3 +126,33 @@ def test_a_change_is_told_in_a_few_words(before, after, words):
 def test_near_changes_come_before_far_ones():
     ranks = [_change(["x"], (4.0,), (x,))[1] for x in (4.5, 8.0, -4.5, 0.0, 2.0**30)]
     assert ranks == sorted(ranks) and len(set(ranks)) == 5
+
+
+def test_the_case_of_a_contrast_is_the_one_that_is_shown():
+    def doubled(numbers, limit):
+        """Twice each number. -> list[int]"""
+        return [2 * n for n in numbers]
+
+    spec = made(doubled, [([], 7), ([1, 2], 50), ([3, 4], 51), ([5, 6], 52), ([1], 3), ([2], 4), ([9, 8], 2)])
+
+    def wrong(numbers, limit):
+        return 0 if not numbers else [n + n for n in numbers] if limit < 10 else [n for n in numbers]
+
+    facts = Facts(spec, wrong, _calls(spec, wrong))
+    shown = evaluate(spec, wrong, search=False).case
+    assert shown == {"numbers": [1, 2], "limit": 50}
+    said = contrast(facts, facts.wrong)
+    assert said == "In the case shown, the result is right with `limit` = 9 and wrong with 10."
+
+
+def test_a_sentence_that_is_not_the_first_has_no_contrast():
+    first = Seen("a", "It is so.", after="")
+    after = "In this case, the result is right with `n` = 1 and wrong with 2."
+    second = Seen("b", f"It is so, on 1 of 9 cases. {after}", after=after)
+    assert without_contrast(first) == first
+    assert without_contrast(second).text == "It is so, on 1 of 9 cases."
+
+
+def test_two_values_that_read_alike_are_no_contrast():
+    old, new = ({"a": np.zeros(9), "b": value} for value in (np.zeros(9), np.ones(9)))
+    assert _change(["tensors"], ([old],), ([new],)) == ("", 0)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from test_detect import made
 
 from miniquant.lab import evaluate, find
 from miniquant.lab.detect.bytemap import of_map
@@ -105,3 +107,18 @@ def safetensors_first(head):
 def test_a_part_that_counts_where_the_result_is_right_is_not_said_to_have_no_effect():
     found = of_probes(facts_of("format_of", safetensors_first))
     assert not found or "bytes 0" not in found.text
+
+
+def test_a_byte_that_never_changes_is_one_that_inputs_beyond_the_cases_do_not_change_either():
+    def cache_bytes(layers, heads, dims, tokens, type_k, type_v):
+        numbers = int(np.prod([layers, heads, dims, tokens], dtype=np.int32))
+        return sum(numbers // block * n_bytes for block, n_bytes in (type_k, type_v))
+
+    assert of_map(facts_of("cache_bytes", cache_bytes)) == []  # on one case it is 0, on a fresh input less
+
+
+def test_of_the_bytes_of_a_number_it_is_said_which_is_the_lowest():
+    spec = made(lambda n: n, [(n,) for n in (0x01020304, 0x0A0B0C0D, 0x11223344, 0x21436587, 0x10325476)])
+    wrong = lambda n: int.from_bytes(n.to_bytes(4, "little"), "big")  # noqa: E731
+    (seen,) = of_map(Facts(spec, wrong, _calls(spec, wrong)))
+    assert seen.text.startswith("bytes 0 to 3 are bytes 3 down to 0 of the right one (byte 0 is the lowest)")

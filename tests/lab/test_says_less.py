@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import struct
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,9 +13,13 @@ from test_detect import made
 from test_lines import written
 
 from miniquant.lab import evaluate, find
+from miniquant.lab.attempt import Outcome
+from miniquant.lab.detect.axes import of_axes
 from miniquant.lab.detect.differences import of_differences
+from miniquant.lab.detect.distance import how_far_off
 from miniquant.lab.detect.fields import of_fields
 from miniquant.lab.detect.formulas import of_formulas
+from miniquant.lab.detect.habits import of_habits
 from miniquant.lab.detect.keys import of_moved
 from miniquant.lab.detect.layout import of_dicts
 from miniquant.lab.detect.leaves import of_leaves
@@ -344,3 +350,90 @@ def test_a_number_is_not_too_large_by_a_negative_one():
     assert "the result is too large by `n`" in texts
     assert not any("too large by `x`" in text or "and" in text for text in texts)
     assert not any("large by a factor" in seen.text for seen in of_formulas(-2, -6, {"`n`": 3.0}))
+
+
+def test_an_offset_by_a_number_that_may_be_negative_is_no_way_too_large():
+    def same(number, zero):
+        """The number. -> int"""
+        return number
+
+    spec = made(same, [(n, z) for n, z in ((9, -4), (77, -8), (300, -9), (5, -3), (1000, -10), (70000, -17))])
+    facts = Facts(spec, function := (lambda number, zero: number + 2 * zero), _calls(spec, function))
+    assert next(of_differences(facts, facts.calls)).text == "every number is the right one plus 2 times `zero`"
+
+
+def test_values_of_a_dict_in_another_order_are_not_compared_by_their_places():
+    right = {"a": 5, "b": 7, "c": 9, "d": 11}
+    assert list(of_axes(right, {"b": 7, "c": 9, "d": 11, "a": 6})) == []
+    assert list(of_axes(right, {"a": 7, "b": 9, "c": 11, "d": 6}))
+
+
+def test_every_input_tried_is_one_that_gives_a_result_too():
+    spec = made(lambda n: n, [(n,) for n in range(1, 9)])
+    facts = Facts(spec, function := (lambda n: n + 1), _calls(spec, function))
+    assert facts.tried == "for every input tried"
+    failed = replace(facts.calls[0], outcome=Outcome(error=ValueError("no")))
+    other = Facts(spec, function, facts.calls)
+    vars(other)["fresh"] = (failed,)
+    assert other.tried == "for every input tried that gives a result"
+
+
+def test_values_are_right_where_both_are_not_a_number_and_only_the_dtype_differs():
+    def halves(values):
+        """Half of each. -> float32 array"""
+        return (values / 2).astype(np.float32)
+
+    spec = made(halves, [(np.array([1.0, np.nan, n]),) for n in range(4)])
+    facts = Facts(spec, function := (lambda values: values / 2), _calls(spec, function))
+    assert how_far_off(facts, facts.wrong).text.startswith("the values are right, and on 4 of 4 the dtype differs")
+
+
+def test_large_integers_that_a_float_does_not_tell_apart_are_counted_as_wrong():
+    def twice(values):
+        """Twice each. -> int64 array"""
+        return 2 * values
+
+    spec = made(twice, [(np.array([2**60 + 5 * n, 3 * n]),) for n in (2, 5, 9, 11)])
+    facts = Facts(spec, function := (lambda values: 2 * values + values % 3 * [1, 0]), _calls(spec, function))
+    text = how_far_off(facts, facts.wrong).text
+    assert "off by up to 2;" in text and "at most 1 of 2 in a result are wrong" in text
+
+
+def test_a_place_that_is_right_within_the_tolerance_is_not_among_the_wrong_ones():
+    def part(n):
+        """Some numbers, and a text. -> dict"""
+        return {"name": "x", "values": np.arange(4.0) + n}
+
+    spec = made(part, [(n,) for n in (1, 2, 5, 9)], tolerance=1e-3)
+    wrong = lambda n: {"name": "x", "values": np.arange(4.0) + n + np.array([1e-5, 0, n * 1.7 % 2 + 1, 0])}  # noqa: E731
+    facts = Facts(spec, wrong, _calls(spec, wrong))
+    assert "(only place 2 of its 4, counted from 0)" in how_far_off(facts, facts.wrong).text
+
+
+def test_large_arrays_in_a_list_are_compared_whole():
+    def two(n):
+        """Two arrays. -> list"""
+        return [np.arange(2000) * n, np.arange(2000)]
+
+    spec = made(two, [(n,) for n in (1, 2, 5)])
+    wrong = lambda n: [np.where(np.arange(2000) == 1000, -1, x) for x in two(n)]  # noqa: E731
+    facts = Facts(spec, wrong, _calls(spec, wrong))
+    assert how_far_off(facts, facts.wrong).text.startswith("items have other values")
+
+
+def test_all_values_are_finite_ones_of_a_kind_only_if_no_further_result_is_infinite():
+    spec = made(lambda x: x / 3, [(float(x),) for x in (1, 2, 4, 5, 7, 8)])
+    function = lambda x: float(round(x / 3))  # noqa: E731
+    facts = Facts(spec, function, _calls(spec, function))
+    assert "whole number" in of_habits(facts, facts.wrong).text
+    vars(facts)["fresh"] = (replace(facts.calls[0], outcome=Outcome(result=math.inf)),)
+    assert "whole number" not in getattr(of_habits(facts, facts.wrong), "text", "")
+
+
+def test_a_sum_of_multiples_is_one_on_further_inputs_as_well():
+    spec = made(lambda a, b: a * b, [(2, 3), (3, 5), (4, 7), (5, 11), (6, 8), (9, 4)])
+    function = lambda a, b: 2 * a + b  # noqa: E731
+    facts = Facts(spec, function, _calls(spec, function))
+    assert "the result is 2 times `a` plus `b`" in of_habits(facts, facts.wrong).text
+    vars(facts)["fresh"] = (replace(facts.calls[0], outcome=Outcome(result=-1)),)
+    assert "plus" not in getattr(of_habits(facts, facts.wrong), "text", "")

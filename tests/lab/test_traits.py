@@ -38,7 +38,7 @@ def test_a_property_of_exactly_the_wrong_cases_is_said():
 
 
 def test_two_properties_that_together_have_exactly_the_wrong_cases_are_said():
-    text = report(lambda n: sum(n) + (7 * len(n) if len(n) > 2 or n[0] == 9 else 0))
+    text = report(lambda n: sum(n) + (7 * len(n) if len(n) > 2 or n[:1] == [9] else 0))
     assert "exactly those where there are more than two numbers, or the first number is 9 are wrong (" in text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -27,7 +26,7 @@ from .report import LIKELY, SAME, SEEN, Report, Shown
 from .source import speaks_of_other_code
 from .spec import Exercise, Finding, Function
 from .trace import trace_of
-from .verdict import Call, Facts, problem, size_of, smallest
+from .verdict import Call, Facts, problem, shown_first, size_of
 
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
 
@@ -109,7 +108,7 @@ def _failure(facts: Facts, search: bool) -> Report:
     with guarded(), warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # a variant of a solution may be odd code; nobody wrote it
         cause, covers = _cause(facts, search)
-    shown = _smallest([call for call in facts.wrong if call.number in covers] or facts.wrong)
+    shown = shown_first([call for call in facts.wrong if call.number in covers] or facts.wrong)
     assert shown.problem is not None
     error = shown.outcome.error
     return Report(
@@ -130,30 +129,6 @@ def _count(facts: Facts) -> str:
     """On how many cases the function is wrong; after a call that never ends, of those that were tried."""
     n, of = len(facts.wrong), len(facts.calls)
     return f"wrong on {n} of {of} cases" if of == len(cases_of(facts.spec)) else f"wrong on {n} of {of} cases tried"
-
-
-def _smallest(wrong: Sequence[Call]) -> Call:
-    """The smallest wrong call on good input; not one with an empty argument if that fails as few others do."""
-    first = smallest(wrong)
-    good = [call for call in wrong if not call.refusal]
-    if first.refusal or not any(_is_empty(part) for part in first.case):
-        return first
-    kinds = Counter(_failure_kind(call) for call in good)
-    (most, n), *_ = kinds.most_common()
-    if n <= kinds[_failure_kind(first)]:
-        return first
-    return smallest([call for call in good if _failure_kind(call) == most])
-
-
-def _is_empty(value: Any) -> bool:
-    """Whether an argument is an empty array, text or container, or the number 0 that says how many."""
-    if hasattr(value, "shape"):
-        return 0 in value.shape
-    return isinstance(value, bytes | str | list | tuple | dict | int) and not value
-
-
-def _failure_kind(call: Call) -> str:
-    return type(call.outcome.error or call.outcome.result).__name__
 
 
 def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:

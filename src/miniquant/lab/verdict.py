@@ -6,6 +6,7 @@ import builtins
 import functools
 import inspect
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -101,7 +102,8 @@ class Facts:
     @functools.cached_property
     def tried(self) -> str:
         """The inputs of which a sentence on all results speaks: those that must give a result, and do."""
-        raised = any(call.outcome.error for call in (*self.calls, *self.further) if not call.refusal)
+        every = (*self.calls, *self.further, *self.fresh)
+        raised = any(call.outcome.error for call in every if not call.refusal)
         if any(call.refusal for call in self.calls):
             return "for every good input tried that gives a result" if raised else "for every good input tried"
         return "for every input tried that gives a result" if raised else "for every input tried"
@@ -212,6 +214,30 @@ def _length(part: Any) -> int:
 def smallest(calls: Sequence[Call]) -> Call:
     """The smallest of some calls, good input before bad."""
     return min(calls, key=lambda call: (call.refusal, size_of(call.case), call.number))
+
+
+def shown_first(wrong: Sequence[Call]) -> Call:
+    """The smallest wrong call on good input; not one with an empty argument if that fails as few others do."""
+    first = smallest(wrong)
+    good = [call for call in wrong if not call.refusal]
+    if first.refusal or not any(_is_empty(part) for part in first.case):
+        return first
+    kinds = Counter(_failure_kind(call) for call in good)
+    (most, n), *_ = kinds.most_common()
+    if n <= kinds[_failure_kind(first)]:
+        return first
+    return smallest([call for call in good if _failure_kind(call) == most])
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether an argument is an empty array, text or container, or the number 0 that says how many."""
+    if hasattr(value, "shape"):
+        return 0 in value.shape
+    return isinstance(value, bytes | str | list | tuple | dict | int) and not value
+
+
+def _failure_kind(call: Call) -> str:
+    return type(call.outcome.error or call.outcome.result).__name__
 
 
 def change_shown(before: Any, after: Any) -> tuple[str, str]:

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from ..limit import TooSlow
 from ..verdict import Call, Facts
 from .classes import FEWEST, NEARLY, at_least_where, right_where, where
-from .contrast import contrast
+from .contrast import contrast, without_contrast
 from .errors import of_bad_input, of_good_input
 from .relations import LISTED, listed
-from .results import is_choice, is_side, of_results
+from .results import is_choice, is_side, look_at, of_results
 from .seen import LITTLE, Seen, one_of, some
 
 __all__ = ["Seen", "see"]
@@ -49,7 +50,8 @@ def see(facts: Facts) -> list[Seen]:
         sentence = _sentence(facts, *of_bad_input(facts, bad), bad, [c for c in facts.calls if c.refusal])
         of_accepted = [replace(sentence, rank=LITTLE - 1)]
     first = [*of_raised, *of_wrong] if len(raised) > len(results) else [*of_wrong, *of_raised]
-    return [*first, *of_accepted, *_of_both(facts, results, raised, good, first)]
+    said = [*first, *of_accepted, *_of_both(facts, results, raised, good, first)]
+    return [*said[:1], *(without_contrast(seen) if seen in of_wrong else seen for seen in said[1:])]
 
 
 def _changed_as_well(facts: Facts, results: Sequence[Call]) -> list[Seen]:
@@ -75,8 +77,10 @@ def _of_both(
     beyond = _beyond(facts, good)
     fresh = _usual(facts.fresh, good)
     wrong, changed = [*results, *raised, *(call for call in beyond if call.problem)], _usual(facts.changed, good)
-    place = where(facts, wrong, [*good, *beyond], fresh, [call for call in changed if not call.refusal])
-    if not place:
+    changed = [call for call in changed if not call.refusal]
+    place, holds = where(facts, wrong, [*good, *beyond], fresh, changed)
+    others = _wrong_elsewhere(facts, [*good, *beyond, *fresh, *changed], good[0])
+    if not place or not all(map(holds, others)):
         return []
     text = f"Of the good inputs tried, {_those(place, 'are wrong in one way or the other')}."
     return [Seen("which inputs", text, rank=LITTLE)]
@@ -93,18 +97,21 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     beyond, fresh, changed = _others(facts, among, wrong[0], whole)
     wrong_beyond = [call for call in beyond if call.problem and (whole or _is_alike(facts, call, wrong[0]))]
     every_wrong = [*wrong, *wrong_beyond]
-    place, for_these = where(facts, every_wrong, [*among, *beyond], fresh, changed), ""
+    (place, holds), for_these = where(facts, every_wrong, [*among, *beyond], fresh, changed), ""
     counted = [*among, *beyond, *fresh, *changed]
+    others = _wrong_elsewhere(facts, counted, wrong[0])
     if not place and wrong[0].comparable and (alike := _with_such_answers(wrong, among)):
         missed = list(dict.fromkeys(call.expected.result for call in alike))
-        near, those, others = (
+        near, those, these = (
             [call for call in calls if call.expected.result in missed] for calls in (beyond, fresh, changed)
         )
         near_wrong = [*wrong, *(call for call in near if call in wrong_beyond)]
-        if place := where(facts, near_wrong, [*alike, *near], those, others):
-            for_these, counted = f" for which {one_of(missed)} is right", [*alike, *near, *those, *others]
+        place, holds = where(facts, near_wrong, [*alike, *near], those, these)
+        if place:
+            for_these, counted = f" for which {one_of(missed)} is right", [*alike, *near, *those, *these]
+            others = [call for call in others if call.expected.result in missed]
         elif all(isinstance(call.expected.result, bool) for call in among):
-            place = where(facts, every_wrong, [*among, *beyond], fresh, changed, pairs=True)
+            place, holds = where(facts, every_wrong, [*among, *beyond], fresh, changed, pairs=True)
     kind = "cases" if len(among) == len(facts.calls) else "bad inputs" if wrong[0].refusal else "good inputs"
     tried = f"of the {kind.replace('cases', 'inputs')} tried"
     told = wrong[0].refusal and ("inputs" in seen.text or "nothing is refused" in seen.text)  # on how many
@@ -113,16 +120,26 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         text = seen.text if told else f"{seen.text}, on at least {len(calls)} of the {every} wrong {kind}"
         part = ""
         if len(calls) >= FEWEST and not told:  # the other wrong ones may show it among other things
-            part = at_least_where(facts, calls, among, [*beyond, *fresh], changed)
+            shows = partial(_shows, facts, seen, {type(call.outcome.error) for call in calls})
+            part = at_least_where(facts, calls, among, [*facts.further, *facts.fresh], changed, shows)
         return _ended(seen, f"{text}: {tried}, on all those {part}" if part else text)
     text = seen.text if told else f"{seen.text}, {some(len(wrong), len(among), kind)}"
-    if place and place not in text:
-        text += f"; {tried}{for_these}, {_those(place, 'are wrong' if whole else 'show this')}"
+    if wrong[0].comparable and not all(map(holds, others)) and any(call.outcome.error for call in others):
+        tried += " that give a result"
+        others = [call for call in others if call.comparable]
+    wrong_there = whole and all(map(holds, others))
+    if place and (not any(map(holds, others)) or wrong_there):
+        if place in text:
+            return _ended(seen, text)
+        text += f"; {tried}{for_these}, {_those(place, 'are wrong' if wrong_there else 'show this')}"
+        counted += others if wrong_there else []
         n = sum(call.problem is not None for call in counted)
-        text += f" ({n} of {len(counted)}, cases and further inputs)" if whole else ""
+        text += f" ({n} of {len(counted)}, cases and further inputs)" if wrong_there else ""
     elif not place and whole:
-        text += _in_a_list(facts, seen, wrong, [call for call in counted if call.problem], among)
-        if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, changed)):
+        known = [call for call in (*counted, *others) if call.problem]
+        text += _in_a_list(facts, seen, wrong, known, among)
+        more = [*changed, *others]
+        if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, more)):
             text += f"; {tried}, {part}"
         elif _wants_contrast(seen, wrong):
             seen = replace(seen, after=contrast(facts, wrong))
@@ -133,6 +150,20 @@ def _wants_contrast(seen: Seen, wrong: Sequence[Call]) -> bool:
     """Whether a sentence says little; one on every input tried may not be so of an input that is tried later."""
     little = seen.rank >= SAYS_LITTLE or len(wrong) <= FEW
     return little and wrong[0].comparable and not seen.after and "tried" not in seen.text
+
+
+def _shows(facts: Facts, seen: Seen, errors: set[type], call: Call) -> bool:
+    """Whether a wrong call shows what is seen: the same error, or a result of which it is true."""
+    if type(call.outcome.error) not in errors:
+        return False
+    return not call.comparable or is_side(facts, call) or seen in look_at(facts, call)
+
+
+def _wrong_elsewhere(facts: Facts, counted: Sequence[Call], wrong: Call) -> list[Call]:
+    """Inputs beyond the cases on which the function is wrong in another way than it is on those that are counted."""
+    known = {call.number for call in counted}
+    every = (*facts.further, *facts.fresh, *facts.changed)
+    return [c for c in every if c.problem and c.refusal == wrong.refusal and c.number not in known]
 
 
 def _beyond(facts: Facts, among: Sequence[Call]) -> list[Call]:

@@ -35,6 +35,8 @@ RUNNING = (
 
 def of_axes(expected: Any, got: Any) -> Iterator[Seen]:
     """Arrays, and lists and dicts of numbers."""
+    if isinstance(expected, dict) and isinstance(got, dict) and list(expected) != list(got):
+        return  # values of different keys are not compared
     e, g = array_of(expected), array_of(got)
     if e is None or g is None or e.dtype.kind not in "iuf" or g.dtype.kind not in "iuf":
         return

@@ -23,12 +23,13 @@ def of_map(facts: Facts) -> list[Seen]:
 
 def _of_all(facts: Facts) -> Seen | None:
     """One sentence on where each byte, or bit, of the wrong results comes from; it holds on all good inputs."""
-    pairs = [(call.expected.result, call.outcome.result) for call in facts.comparable]
+    every = [*facts.comparable, *(call for call in facts.fresh if call.comparable)]
+    pairs = [(call.expected.result, call.outcome.result) for call in every]
     if len(pairs) < FEWEST:
         return None
     if all(isinstance(e, bytes) and isinstance(g, bytes) and len(e) == len(g) == len(pairs[0][0]) for e, g in pairs):
         if 1 < len(pairs[0][0]) <= LONGEST:
-            return _seen(pairs, "byte", "")
+            return _seen(pairs, "byte", "", "")
         return None
     if all(type(e) is int and type(g) is int and e >= 0 and g >= 0 for e, g in pairs):
         return _of_integers(pairs, "")
@@ -61,14 +62,15 @@ def _of_integers(pairs: Sequence[tuple[int, int]], begin: str) -> Seen | None:
         bits: list[tuple[Any, Any]] = [
             ([e >> i & 1 for i in range(n)], [g >> i & 1 for i in range(n)]) for e, g in pairs
         ]
-        return _seen(bits, "bit", begin)
+        return _seen(bits, "bit", begin, " (bit 0 is the lowest)")
     if largest < 2**64:
         n = 4 if largest < 2**32 else 8
-        return _seen([(e.to_bytes(n, "little"), g.to_bytes(n, "little")) for e, g in pairs], "byte", begin)
+        data = [(e.to_bytes(n, "little"), g.to_bytes(n, "little")) for e, g in pairs]
+        return _seen(data, "byte", begin, " (byte 0 is the lowest)")
     return None
 
 
-def _seen(pairs: Sequence[tuple[Any, Any]], unit: str, begin: str) -> Seen | None:
+def _seen(pairs: Sequence[tuple[Any, Any]], unit: str, begin: str, which: str) -> Seen | None:
     n = len(pairs[0][0])
     sources: list[int | None] = []
     fixed: dict[int, int] = {}
@@ -89,7 +91,6 @@ def _seen(pairs: Sequence[tuple[Any, Any]], unit: str, begin: str) -> Seen | Non
     moved = {place: source for place, source in enumerate(sources) if source is not None and source != place}
     if not moved and not fixed:
         return None
-    which = "" if unit == "byte" and not begin else f" ({unit} 0 is the lowest)"
     parts = [
         f"{unit} {place} is always {f'{value:02x}' if unit == 'byte' else value}" for place, value in fixed.items()
     ]

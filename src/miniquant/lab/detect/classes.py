@@ -25,6 +25,7 @@ TRIVIAL = (" is 0", " is empty", " is None", " is all zeros")  # nearly every fu
 NEARLY = "nearly "  # stands before such a property
 CROSSING = 2  # and so many cases that one small change makes inputs of the other kind
 Test = Callable[[Call], bool]
+NOWHERE: tuple[str, Test] = ("", lambda call: False)
 BORDER = re.compile(  # a property with a border that may as well lie elsewhere
     r"(?:`(\w+)`|the right result) (?:has (\d+) bytes or|is (?:a number )?(?:less than )?2\*\*(\d+))"
 )
@@ -49,8 +50,10 @@ def where(
     fresh: Sequence[Call],
     changed: Sequence[Call],
     pairs: bool = False,
-) -> str:
-    """``where `data` is empty``: a property of exactly these calls among all; "" if none is known, or all are wrong.
+) -> tuple[str, Test]:
+    """``where `data` is empty``: a property of exactly these calls among all, and whether a call is one of those.
+
+    The words are "" if no property is known, or all are wrong.
 
     Of the ``fresh`` calls and the ``changed`` ones, by which it is not found, exactly those with a problem must have
     it, too, and pairs of inputs that differ in one thing must confirm it. With ``pairs``, two properties together as
@@ -58,7 +61,7 @@ def where(
     """
     chosen = {call.number for call in wrong}
     if len(among) - len(chosen) < 2 or len(among) < 3:
-        return ""  # of a single right call too much is true
+        return NOWHERE  # of a single right call too much is true
     fits = list(_found(facts, chosen, among, pairs))
     for least in (1.0, NEARLY_ALL):
         for text, holds in fits:
@@ -68,8 +71,8 @@ def where(
             if not _at_the_border(text, facts, [*among, *fresh, *changed]):
                 continue
             if confirmed(facts, holds, fresh, changed, least, least_often):
-                return text if least == 1 else f"{NEARLY}{text}"
-    return ""
+                return text if least == 1 else f"{NEARLY}{text}", holds
+    return NOWHERE
 
 
 def _at_the_border(text: str, facts: Facts, calls: Sequence[Call]) -> bool:
@@ -113,15 +116,21 @@ def confirmed(
 
 
 def at_least_where(
-    facts: Facts, calls: Sequence[Call], among: Sequence[Call], others: Sequence[Call], changed: Sequence[Call]
+    facts: Facts,
+    calls: Sequence[Call],
+    among: Sequence[Call],
+    others: Sequence[Call],
+    changed: Sequence[Call],
+    shows: Test,
 ) -> str:
-    """The same where other calls may be wrong without it: those of the ``others`` that have it are wrong."""
+    """The words where other calls may be wrong without it: those of the ``others`` that have it show the same."""
     every = [*others, *changed]
     for text, holds in _found(facts, {call.number for call in calls}, among, False):
         inside = [call for call in every if holds(call)]
         crossing = sum(holds(call) and not holds(facts.origin(call)) for call in changed)
         enough = len(inside) >= CONFIRMED and crossing >= CROSSING
-        if enough and all(call.problem for call in inside) and not text.startswith("everywhere"):
+        wrong = enough and all(call.problem for call in inside)
+        if wrong and not text.startswith("everywhere") and all(map(shows, inside)):
             return text
     return ""
 

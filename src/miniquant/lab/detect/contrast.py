@@ -8,6 +8,7 @@ import math
 import time
 import types
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ from ..fresh_cases import Pool
 from ..more_cases import SECONDS
 from ..pair_cases import Pair, changes_of, pair_of, pools_of
 from ..spec import Case
-from ..verdict import Call, Facts, problem, size_of
+from ..verdict import Call, Facts, problem, shown_first, size_of
+from .seen import Seen
 
 TRIES = 160  # changes of the input
 LIMIT = 2.0  # seconds for all of them
@@ -32,7 +34,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     """``In the smallest of these cases, the result is right with `limit` = 1.0 in place of inf.``, or nothing."""
     if not facts.spec.keeps_to_memory or remembers(facts.function):
         return ""
-    call = min(wrong, key=lambda call: (size_of(call.case), call.number))
+    call = shown_first(wrong)
     end = time.monotonic() + LIMIT
     found = []
     others = list(_of_other_cases(facts, call.case))
@@ -52,9 +54,16 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
             return ""
         pairs = [(pair.case, pair.right, True), (call.case, call.expected, False)] * TWICE
         if all(_is_right(facts, case, right) == wanted for case, right, wanted in pairs):
-            which = "this case" if len(wrong) == 1 else "the smallest of these cases"
+            which = "the smallest of these cases" if len(wrong) > 1 else "this case"
+            if any(size_of(other.case) < size_of(call.case) for other in wrong):
+                which = "the case shown"  # not the smallest, whose argument is empty
             return f"In {which}, the result is right {_border(facts, call, pair) or words}."
     return ""
+
+
+def without_contrast(seen: Seen) -> Seen:
+    """A sentence that is not the first: the case that is shown is another one, and its contrast is not said."""
+    return replace(seen, text=seen.text.removesuffix(f" {seen.after}"), after="")
 
 
 def remembers(function: Any) -> bool:
@@ -185,7 +194,7 @@ def _of_items(path: str, old: Any, new: Any) -> tuple[str, float]:
 
 def _of_keys(path: str, old: dict[Any, Any], new: dict[Any, Any]) -> tuple[str, float]:
     if old.keys() == new.keys():
-        if list(old) != list(new):
+        if list(old) != list(new) and all(_same(old[key], new[key]) for key in old):
             return f"with the keys of `{path}` in another order", 1
         return _of_one(path, old, new)
     gone = old.keys() - new.keys()
@@ -213,7 +222,7 @@ def _of_arrays(path: str, old: np.ndarray, new: np.ndarray) -> tuple[str, float]
 
 def _of_values(path: str, old: Any, new: Any) -> tuple[str, float]:
     texts = [repr(value) if isinstance(value, bytes | str) else short(value) for value in (new, old)]
-    if max(map(len, texts)) > LONGEST or any("tensor(" in text for text in texts):
+    if max(map(len, texts)) > LONGEST or texts[0] == texts[1] or any("tensor(" in text for text in texts):
         return "", 0
     if type(old) is int and new < 0 <= old:
         return "", 0  # a size or a number of things

@@ -34,8 +34,12 @@ def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
     for rank, (words, term) in enumerate(terms):
         factor = off / term
         if np.allclose(factor, factor[0], rtol=CLOSE, atol=0):
-            way = "too large" if factor[0] > 0 else "too small"
             by = _times(abs(factor[0]), words)
+            if not (term > 0).all():  # too large by a negative number is too small
+                text = f"every number is the right one {'plus' if factor[0] > 0 else 'minus'} {by}"
+                yield Seen("off in proportion", text, "", 21 + rank / 99)
+                return
+            way = "too large" if factor[0] > 0 else "too small"
             title = f"{way} by {by}" if by == words and len(by) <= TITLE else "off in proportion"
             yield Seen(title, f"every number is {way} by {by}", "", 21 + rank / 99)
             return

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..compare import difference, equal, short
-from ..verdict import Call, Facts, size_of
-from .chance import wrong_beyond
+from ..spec import Exercise
+from ..verdict import Call, Facts, shown_first, size_of
 from .fields import is_plural, kind_of
 from .numbers import array_of, settled
 from .profile import profile
@@ -34,7 +34,7 @@ class Kind(str):
 def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     """Where the wrong results have nothing in common that is known: how many of their values are wrong."""
     if all(isinstance(x, list) for call in calls for x in (call.expected.result, call.outcome.result)):
-        found = _missing_and_extra(calls)
+        found = _missing_and_extra(facts, calls)
         return replace(found, text=found.text + profile(calls, facts.spec.tolerance) * (found.rank > 90))
     ordered = facts.spec.ordered
     first = [difference(c.expected.result, c.outcome.result, facts.spec.tolerance, ordered=ordered) for c in calls]
@@ -62,9 +62,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
             "wrong results", f"{_type_right(calls, 'of the results ')}what is in them is not right{which}", rank=99
         )
     far = number(max(map(_farthest, calls, known)))
-    beyond = [pair for call in wrong_beyond(facts) if (pair := _pair(call, facts.spec.tolerance)) is not None]
-    differ = all((e != g).any() for e, g in (*known, *beyond))  # large integers can be equal as floats
-    said = _traits(known, beyond) if differ else ""
+    others = [call for call in (*facts.further, *facts.fresh, *facts.changed) if call.comparable and call.problem]
+    said = _traits(known, [pair for call in others if (pair := _pair(call, facts.spec.tolerance)) is not None])
     if all(e.size == 1 for e, _ in known):
         text = f"{_type_right(calls)}the numbers are off by up to {far}{said}{_examples(calls)}"
         return Seen("wrong numbers", text, rank=98)
@@ -86,7 +85,10 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
 def _same_values(call: Call) -> bool:
     """Whether both results hold the same numbers, of whatever type."""
     e, g = array_of(call.expected.result), array_of(call.outcome.result)
-    return e is not None and g is not None and np.array_equal(e, g)
+    if e is None or g is None or e.shape != g.shape:
+        return False
+    pairs = zip(e.reshape(-1).tolist(), g.reshape(-1).tolist())  # a number of Python is compared exactly
+    return all(a == b or (a != a and b != b) for a, b in pairs)
 
 
 def _type_right(calls: Sequence[Call], of: str = "") -> str:
@@ -97,7 +99,7 @@ def _type_right(calls: Sequence[Call], of: str = "") -> str:
 
 def _finding_off(calls: Sequence[Call]) -> str:
     """The first text that is wrong in the dict of the smallest case: what a check found, and what it wants."""
-    call = min(calls, key=lambda call: (size_of(call.case), call.number))
+    call = shown_first(calls)
     e, g = call.expected.result, call.outcome.result
     if not isinstance(e, dict) or not isinstance(g, dict) or e.keys() != g.keys():
         return ""
@@ -135,7 +137,7 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     names = [f"item {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
     plural = [key in some and is_plural(key) for key in wrong]
     said = [f"{name} {'are' if many else 'is'} wrong on {n}" for name, many, n in zip(names, plural, wrong.values())]
-    within = [_positions(calls, key) for key in wrong]
+    within = [_positions(calls, key, facts.spec.tolerance) for key in wrong]
     return f": of {len(calls)} results, {', '.join(map(''.join, zip(said, within)))}"
 
 
@@ -143,17 +145,22 @@ def _has(result: Any, key: Any) -> bool:
     return key in result if isinstance(result, dict) else key < len(result)
 
 
-def _positions(calls: Sequence[Call], key: Any) -> str:
+def _positions(calls: Sequence[Call], key: Any, tolerance: float) -> str:
     """Where the wrong values of a part lie, if it is as wide in every result and they lie in one piece of it."""
     if isinstance(key, Kind) or not all(_has(call.expected.result, key) for call in calls):
         return ""
     pairs = [tuple(array_of(x.result[key]) for x in (call.expected, call.outcome)) for call in calls]
-    known = [(e, g) for e, g in pairs if e is not None and g is not None and e.ndim and e.shape == g.shape]
+    known = [
+        (e, settled(e, g, tolerance))
+        for e, g in pairs
+        if e is not None and g is not None and e.ndim and e.shape == g.shape
+    ]
     widths = {e.shape[-1] for e, _ in known}
     if len(known) < len(pairs) or len(known) < FEWEST or len(widths) != 1:
         return ""
     (width,) = widths
-    wrong = np.logical_or.reduce([(e != g).reshape(-1, width).any(axis=0) for e, g in known])
+    differ = [(e != g) & ~((e != e) & (g != g)) for e, g in known]
+    wrong = np.logical_or.reduce([places.reshape(-1, width).any(axis=0) for places in differ])
     (at,) = np.nonzero(wrong)
     if not 0 < len(at) < width or at[-1] - at[0] + 1 != len(at):
         return ""
@@ -172,9 +179,15 @@ def _examples(calls: Sequence[Call]) -> str:
 
 
 def _farthest(call: Call, pair: Pair) -> float:
-    """The largest difference; of two integers that no float holds, the exact one."""
-    e, g = call.expected.result, call.outcome.result
-    return float(abs(g - e)) if type(e) is type(g) is int else float(np.abs(pair[1] - pair[0]).max())
+    """The largest difference; of integers that no float holds, the exact one."""
+    e, g = array_of(call.expected.result), array_of(call.outcome.result)
+    if e is not None and g is not None and _are_whole(e, g):
+        return float(max(abs(b - a) for a, b in zip(e.reshape(-1).tolist(), g.reshape(-1).tolist())))
+    return float(np.abs(pair[1] - pair[0]).max())
+
+
+def _are_whole(e: np.ndarray, g: np.ndarray) -> bool:
+    return e.dtype.kind in "iuO" and g.dtype.kind in "iuO"
 
 
 def _pair(call: Call, tolerance: float) -> Pair | None:
@@ -185,29 +198,30 @@ def _pair(call: Call, tolerance: float) -> Pair | None:
     if e is None or g is None or e.shape != g.shape:
         return None
     with np.errstate(all="ignore"):
-        e, g = e.astype(float), g.astype(float)
-        return e, settled(e, g, tolerance)
+        one, two = e.astype(float), settled(e.astype(float), g.astype(float), tolerance)
+        if _are_whole(e, g):  # large integers can be equal as floats: then the next float stands for the wrong one
+            more, less = (e < g) & (one == two), (e > g) & (one == two)
+            two = np.where(more, np.nextafter(two, np.inf), np.where(less, np.nextafter(two, -np.inf), two))
+        return one, two
 
 
 def _traits(pairs: Sequence[Pair], beyond: Sequence[Pair]) -> str:
     """What holds for every wrong number of all pairs, and of those beyond the cases: its side, sign, power of two."""
-    every = [_wrong(pairs), _wrong([*pairs, *beyond])]
-    if every[0][0].size < FEWEST or every[1][0].size < CONFIRMED:
-        n = every[1][0].size
-        few = next((words for words, holds in _SIDES if all(holds(e, g) for e, g in every)), "") if n > 1 else ""
-        return f"; each of the {n} wrong ones that were seen is {few}" if few else ""
-    found = [words for words, holds in _TESTS if all(holds(e, g) for e, g in every)]
-    shares = [s for s in SHARES if all((np.abs(g - e) <= s * np.abs(e)).all() for e, g in every)]
-    if not found and shares:
-        found = [f"each is off by at most {number(100 * shares[0])} % of the right one"]
-    return f"; {found[0]}" if found else ""
+    here, (e, g) = _wrong(pairs), _wrong([*pairs, *beyond])
+    n = e.size
+    if n < 2 or not (np.isfinite(e).all() and np.isfinite(g).all()):
+        return ""
+    few = here[0].size < FEWEST or n < CONFIRMED
+    found = [words for words, holds in (_SIDES if few else _TESTS) if holds(e, g)]
+    shares = [s for s in SHARES if not few and (np.abs(g - e) <= s * np.abs(e)).all()]
+    found += [f"is off by at most {number(100 * share)} % of the right one" for share in shares]
+    return f"; each of the {n} wrong ones that were seen {found[0]}" if found else ""
 
 
 def _wrong(pairs: Sequence[Pair]) -> Pair:
     """The wrong numbers of all pairs, each beside the right one."""
-    e, g = (np.concatenate([pair[side][pair[0] != pair[1]].reshape(-1) for pair in pairs]) for side in (0, 1))
-    finite = np.isfinite(e) & np.isfinite(g)
-    return e[finite], g[finite]
+    both = [(e, g, (e != g) & ~((e != e) & (g != g))) for e, g in pairs]
+    return np.concatenate([e[off] for e, _, off in both]), np.concatenate([g[off] for _, g, off in both])
 
 
 def _exponents(e: np.ndarray, g: np.ndarray) -> bool:
@@ -216,25 +230,34 @@ def _exponents(e: np.ndarray, g: np.ndarray) -> bool:
 
 
 _SIDES: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
-    ("0", lambda e, g: not g.any()),
-    ("too large", lambda e, g: bool((g > e).all())),
-    ("too small", lambda e, g: bool((g < e).all())),
-    ("too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
-    ("too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
+    ("is 0", lambda e, g: not g.any()),
+    ("is too large", lambda e, g: bool((g > e).all())),
+    ("is too small", lambda e, g: bool((g < e).all())),
+    ("is too far from 0", lambda e, g: bool((np.abs(g) > np.abs(e)).all())),
+    ("is too close to 0", lambda e, g: bool((np.abs(g) < np.abs(e)).all())),
 )
 _TESTS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
-    ("of each wrong one the sign and the power of two are right: it lies between the same two powers", _exponents),
-    *((f"each wrong one is {words}", holds) for words, holds in _SIDES),
+    ("has the right sign, and lies between the same two powers of two as the right one", _exponents),
+    *_SIDES,
 )
 
 
-def _missing_and_extra(calls: Sequence[Call]) -> Seen:
+def _lacks(items: list[Any], others: list[Any], spec: Exercise) -> bool:
+    """Whether one of the others is in no place of a list; a number within the tolerance is the same."""
+    texts = {repr(x) for x in items if isinstance(x, str | bytes | int)}
+    return any(
+        repr(x) not in texts and not any(equal(x, y, spec.tolerance, ordered=spec.ordered) for y in items)
+        for x in others
+    )
+
+
+def _missing_and_extra(facts: Facts, calls: Sequence[Call]) -> Seen:
     """Lists that have nothing in common but that items are missing or too many."""
     missing = extra = 0
     for call in calls:
-        e, g = (list(map(repr, x)) for x in (call.expected.result, call.outcome.result))
-        missing += any(x not in g for x in e)
-        extra += any(x not in e for x in g)
+        e, g = call.expected.result, call.outcome.result
+        missing += _lacks(g, e, facts.spec)
+        extra += _lacks(e, g, facts.spec)
     n = len(calls)
     if not extra and not missing:
         text = "the right items are there, in another order or in another number"

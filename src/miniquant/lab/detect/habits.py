@@ -23,7 +23,7 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     right = [array_of(call.expected.result) for call in calls]
     if len(calls) < 3 or len(found) < len(every):
         return None
-    if seen := _of_sums(facts, every):
+    if seen := _of_sums(facts, [*every, *(call for call in facts.fresh if call.comparable)]):
         return seen
     whole = [g for g in found if g is not None and g.dtype.kind in "iuf"]
     endless = any(not np.isfinite(g.astype(float)).all() for g in whole)
@@ -40,17 +40,20 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
             if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
-                if not _is_so_of(test, facts.fresh):
+                if not _is_so_of(test, facts.fresh, endless=text.startswith("no value is")):
                     continue
                 text = f"{text}, {facts.tried}"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
 
 
-def _is_so_of(test: Test, calls: Sequence[Call]) -> bool:
-    """Whether the results of calls by which nothing is found have a property."""
+def _is_so_of(test: Test, calls: Sequence[Call], *, endless: bool) -> bool:
+    """Whether the results of calls by which nothing is found have a property, which infinite ones may have or not."""
     found = [array_of(call.outcome.result) for call in calls if call.comparable]
-    return all(g is None or g.dtype.kind not in "iuf" or test(_finite(g)) for g in found)
+    known = [g.astype(float) if g.dtype.kind == "O" else g for g in found if g is not None]
+    if endless:
+        return all(test(g[~np.isnan(g)]) for g in known)
+    return all(np.isfinite(g).all() and test(g) for g in known)
 
 
 def _finite(x: np.ndarray) -> np.ndarray:

@@ -83,7 +83,7 @@ def _of_wrong(facts: Facts, calls: Sequence[Call]) -> list[tuple[Seen, list[Call
         *_safely(lambda: [_same_where_wrong(both)]),
     }
     sets = [_of_call(facts, call) | everywhere for call in calls]
-    seen, places = most_telling(facts, calls, sets, everywhere, partial(_look_at, facts))
+    seen, places = most_telling(facts, calls, sets, everywhere, partial(look_at, facts))
     if not seen:
         return [(how_far_off(facts, calls), list(calls))]
     if seen.rank >= VAGUE and len(places) == len(calls) and not is_fact(seen):
@@ -165,11 +165,12 @@ def _of_call(facts: Facts, call: Call) -> set[Seen]:
     if known is None:
         if len(_KEPT) >= MANY:
             _KEPT.clear()
-        known = _KEPT[id(call.outcome)] = call.outcome, _look_at(facts, call)
+        known = _KEPT[id(call.outcome)] = call.outcome, look_at(facts, call)
     return known[1]
 
 
-def _look_at(facts: Facts, call: Call) -> set[Seen]:
+def look_at(facts: Facts, call: Call) -> set[Seen]:
+    """The same, looked for anew."""
     expected, got = call.expected.result, call.outcome.result
     return set(_safely(lambda: of_pair(facts, call, expected, got)))
 
