@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from miniquant.lab.detect.leaves import of_leaves
 from miniquant.lab.detect.numbers import of_numbers
 from miniquant.lab.detect.parts import of_sequences, of_types
 from miniquant.lab.detect.patterns import of_patterns
@@ -113,3 +114,9 @@ def test_integers_beyond_2_to_53_that_are_wrong_are_not_called_right_in_another_
 def test_right_integers_are_called_right_in_another_type(right):
     found = float(right) if isinstance(right, int) else tuple(right) if isinstance(right, list) else right[None]
     assert "right" in texts(of_types(right, found))
+
+
+def test_numbers_that_differ_in_their_types_alone_are_not_called_too_small():
+    e, g = {"a": 0, "b": 28}, {"a": 0.0, "b": 28.0}
+    assert "too small" not in texts(of_leaves(e, g))
+    assert "sign" not in texts(of_leaves({"a": 0}, {"a": 0.0}))

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..compare import equal, short
 from .parts import asked_for, named_type
-from .seen import Seen, number
+from .seen import Seen, exactly, number
 
 MOST = 400  # values that are compared
 NAMED = 2  # places that are named
@@ -123,13 +123,15 @@ def _is_number(x: Any) -> bool:
 
 def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tuple[str, float]]:
     off = [g - e for e, g in pairs]
+    if not any(off):
+        return  # only their types differ
     for bits in (8, 16, 32):
         if all(isinstance(x, int) for pair in pairs for x in pair) and all(g == e % 2**bits for e, g in pairs):
             yield f"is the remainder of the right value and 2**{bits}", 9
     if all(abs(g + e) <= tolerance for e, g in pairs):
         yield "has the other sign", 9
     if len(set(off)) == 1:
-        yield f"is too {'large' if off[0] > 0 else 'small'} by {number(abs(off[0]))}", 10
+        yield f"is too {'large' if off[0] > 0 else 'small'} by {exactly(abs(off[0]))}", 10
     elif len(off) > 2 and len({b - a for a, b in pairwise(off)}) == 1 and off[0] * (off[1] - off[0]) > 0:
         words = ", ".join(number(abs(x)) for x in off[:3])
         yield f"is too {'large' if off[0] > 0 else 'small'} by {words} and so on: a difference that adds up", 12
@@ -137,7 +139,7 @@ def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tup
     if len(ratios) == 1 and all(e or not g for e, g in pairs) and len(pairs) > 1:
         (ratio,) = ratios
         if ratio > 0 and number(ratio) != "1":
-            yield f"is {number(ratio)} times the right value", 10
+            yield f"is {exactly(ratio)} times the right value", 10
     if len(pairs) > 1 and (all(x > 0 for x in off) or all(x < 0 for x in off)):
         more = all(abs(a) <= abs(b) for a, b in pairwise(off)) and len(off) > 2 and abs(off[0]) < abs(off[-1])
         how = ", at no place by less than at the place before" if more else ""
