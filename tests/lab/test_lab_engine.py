@@ -7,9 +7,12 @@ import functools
 import json
 import re
 import signal
+import sys
 import time
+from contextlib import redirect_stdout
 from dataclasses import replace
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +32,7 @@ from miniquant.lab import (
     session,
     verdict,
 )
-from miniquant.lab.attempt import Change, Outcome, is_stub
+from miniquant.lab.attempt import Change, Outcome, attempt, is_stub
 from miniquant.lab.checking import evaluate
 from miniquant.lab.compare import difference
 from miniquant.lab.limit import TooSlow, time_limit
@@ -530,3 +533,18 @@ def test_a_students_function_cannot_change_a_table_of_the_course():
     for table in (ITEM, SCALARS):
         with pytest.raises(TypeError):
             table[next(iter(table))] = 0
+
+
+def test_an_alarm_does_not_come_while_the_standard_output_is_restored(monkeypatch):
+    class Slow(redirect_stdout):
+        def __exit__(self, *arguments):
+            end = time.process_time() + 0.2
+            while time.process_time() < end:
+                pass
+            return super().__exit__(*arguments)
+
+    monkeypatch.setattr("miniquant.lab.attempt.redirect_stdout", Slow)
+    monkeypatch.setattr(sys, "stdout", before := sys.stdout)
+    spec = SimpleNamespace(observe=None, oracle=None, may_view=False, run=lambda function, case: function(*case))
+    assert attempt(spec, lambda n: n, (1,), 0.05).result == 1
+    assert sys.stdout is before

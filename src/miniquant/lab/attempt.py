@@ -153,11 +153,11 @@ def attempt(spec: Exercise, function: Function, case: Case, seconds: float | Non
 
     try:
         with (
+            redirect_stdout(printed),  # outside of the limits: an alarm must not come while it is undone
+            warnings.catch_warnings(record=True) as caught,
+            memory_limit(memory),
             time_limit(seconds and WAITING * seconds),
             time_limit(seconds, processor=True),
-            memory_limit(memory),
-            redirect_stdout(printed),
-            warnings.catch_warnings(record=True) as caught,
         ):
             warnings.simplefilter("always")
             result = far(*arguments) if far and far.observed else spec.run(watched or function, arguments)

@@ -131,17 +131,17 @@ def _condition(function: Function, error: BaseException | None) -> str | None:
         for block, said in ((node.body, "is true"), (node.orelse, "is not true")):
             if not block or (last is not frame and at <= (node.test.end_lineno or 0)):
                 continue  # what raised may be called in the condition itself
-            if block[0].lineno <= at <= (block[-1].end_lineno or 0) and not _changes(block, at, node.test):
+            if block[0].lineno <= at <= (block[-1].end_lineno or 0) and not _changes(block, node.test):
                 short_enough = test and "\n" not in test and len(test) <= LONGEST and "`" not in test
                 found = f"`{test}` in line {node.lineno + first - 1} {said}" if short_enough else ""
     return found or None
 
 
-def _changes(block: Sequence[ast.stmt], before: int, test: ast.expr) -> bool:
-    """Whether statements before a line give a name of a condition another value."""
+def _changes(block: Sequence[ast.stmt], test: ast.expr) -> bool:
+    """Whether a statement gives a name of a condition another value."""
     names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
     return any(
-        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names and node.lineno < before
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names
         for statement in block
         for node in ast.walk(statement)
     )
