@@ -139,7 +139,7 @@ def _of_sentence(sentence: str, facts: list[One]) -> Iterator[str]:
 PLACE = re.compile(
     r"[Oo]f the (bad inputs|good inputs|inputs) tried, "
     r"(exactly those|on all those|all but those|nearly all of those)"
-    r" where (.+?)(?: (are wrong|show this)|\.$|$)"
+    r" where (.+?)(?: (are wrong|show this|raise an error|have a wrong result)|\.$|$)"
 )
 
 

@@ -68,7 +68,7 @@ def test_which_inputs_are_wrong_is_not_said_of_some_while_others_fail_in_another
         return -77 if len(numbers) > 2 else sum(numbers)
 
     text = report(answer)
-    assert "exactly those where there are more than two numbers show this" in text
+    assert "exactly those where there are more than two numbers have a wrong result" in text
     assert "are wrong" not in text
     assert "inputs are right" not in text
 

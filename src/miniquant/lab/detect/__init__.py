@@ -131,7 +131,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
     if place and (not any(map(holds, others)) or wrong_there):
         if place in text:
             return _ended(seen, text)
-        text += f"; {tried}{for_these}, {_those(place, 'are wrong' if wrong_there else 'show this')}"
+        text += f"; {tried}{for_these}, {_those(place, 'are wrong' if wrong_there else _way(facts, wrong[0]))}"
         counted += others if wrong_there else []
         n = sum(call.problem is not None for call in counted)
         text += f" ({n} of {len(counted)}, cases and further inputs)" if wrong_there else ""
@@ -157,6 +157,15 @@ def _shows(facts: Facts, seen: Seen, errors: set[type], call: Call) -> bool:
     if type(call.outcome.error) not in errors:
         return False
     return not call.comparable or is_side(facts, call) or seen in look_at(facts, call)
+
+
+def _way(facts: Facts, wrong: Call) -> str:
+    """In what way calls are wrong, in as few words as are known to be true of inputs beyond the cases."""
+    if wrong.refusal or isinstance(wrong.outcome.error, TooSlow):
+        return "show this"
+    if wrong.outcome.error:
+        return "raise an error"
+    return "show this" if is_side(facts, wrong) else "have a wrong result"
 
 
 def _wrong_elsewhere(facts: Facts, counted: Sequence[Call], wrong: Call) -> list[Call]:
