@@ -8,6 +8,7 @@ from test_detect import made, seen
 
 from miniquant.lab import Mistake, evaluate
 from miniquant.lab.attempt import Outcome
+from miniquant.lab.detect.regions import of_regions
 from miniquant.lab.detect.texts import of_texts
 from miniquant.lab.limit import TooSlow
 from miniquant.lab.report import CASE, OF_ITS_KIND
@@ -38,6 +39,12 @@ def test_a_case_beside_a_smaller_empty_one_is_not_called_the_smallest():
 
     report = evaluate(spec, toy)
     assert report.case["x"].size == 3 and report.lines()[0][0] == OF_ITS_KIND
+
+
+def test_where_all_fail_alike_the_case_shown_is_not_the_empty_one():
+    spec = made(lambda x: x + 1.5, [(np.arange(n) / 2,) for n in (0, 1, 4, 5)])
+    report = evaluate(spec, lambda x: x.tolist())
+    assert report.case["x"].size == 1 and report.lines()[0][0] == OF_ITS_KIND
 
 
 def test_after_a_call_that_never_ends_only_the_cases_tried_are_counted():
@@ -107,3 +114,32 @@ def test_a_known_mistake_is_not_named_where_inputs_that_are_tried_later_tell_it_
     spec = made(lambda x: x * x + 1.5, [(np.arange(2.0, n),) for n in range(4, 9)], mistakes=(mistake,))
     assert evaluate(spec, lambda x: x + 1.5).mistake == "not squared"
     assert evaluate(spec, lambda x: x + 1.5 if x.size > 1 else -x).mistake != "not squared"
+
+
+def test_of_two_arrays_the_one_with_fewer_values_is_the_smallest_case():
+    spec = made(lambda x: x + 1.5, [(np.array(x),) for x in ([1.0, 2, 3], [8.319008e06, -3.25e-06], [1.0, 2, 3, 4])])
+    assert evaluate(spec, lambda x: x + 1.25).case["x"].size == 2
+
+
+def test_one_number_that_is_a_statistic_divided_by_any_number_is_not_said_to_be_that_statistic():
+    x = np.array([0.5, -0.3, 2.0, -1.0, 0.7])
+    said = [found.text for found in of_regions(("x",), (x,), float(x.max() / 7.12), float(x.sum() / 8))]
+    assert not any("the right one takes" in text for text in said)
+
+
+def test_a_change_is_said_to_be_right_on_the_cases_tried_where_one_never_ends():
+    spec = made(lambda n: n + 2, [(1,), (2,), (3,), (4,), (5,)])
+
+    def toy(n):
+        return n - 2
+
+    outcomes = [Outcome(result=-1), Outcome(result=0), Outcome(error=TooSlow())]
+    toy.__name__ = "toy"
+    text = repr(evaluate(spec, toy, outcomes=outcomes))
+    assert "all 3 cases tried" in text and "all 3 cases and" not in text
+
+
+def test_what_all_wrong_results_are_is_not_said_of_cases_that_raise():
+    spec = made(lambda n: n * n, [(n,) for n in (3, 5, 7, 9, 11, 2, 4, 6)])
+    text = seen(spec, lambda n: n * n if n % 2 == 0 else 77 if n < 10 else {}[n])
+    assert "in every wrong case" not in text and "each wrong result is 77" in text

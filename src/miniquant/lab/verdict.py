@@ -24,7 +24,7 @@ from .pair_cases import pair_cases
 from .spec import Case, Exercise, Finding, Function, Same
 from .trace import named
 
-LARGE, DIGITS = 1000, 10  # values from which on numpy abbreviates an array; characters of one of them
+DIGITS = 10  # characters that a value of an array counts, whatever its digits
 
 
 @dataclass(frozen=True)
@@ -205,8 +205,8 @@ def _size_of(same: Same) -> int:
 
 
 def _length(part: Any) -> int:
-    """The characters of an argument; of a large array numpy would write a few numbers only."""
-    if isinstance(part, np.ndarray) and part.size > LARGE:
+    """The characters of an argument; of an array so many for each value, so that it is the smaller one with fewer."""
+    if isinstance(part, np.ndarray):
         return DIGITS * part.size
     return len(part) if isinstance(part, bytes) else len(repr(part))
 
@@ -217,16 +217,24 @@ def smallest(calls: Sequence[Call]) -> Call:
 
 
 def shown_first(wrong: Sequence[Call]) -> Call:
-    """The smallest wrong call on good input; not one with an empty argument if that fails as few others do."""
+    """The smallest wrong call on good input; not one with an empty argument if that fails as few others do.
+
+    Nor one with an empty array if others fail like it.
+    """
     first = smallest(wrong)
     good = [call for call in wrong if not call.refusal]
     if first.refusal or not any(_is_empty(part) for part in first.case):
         return first
     kinds = Counter(_failure_kind(call) for call in good)
     (most, n), *_ = kinds.most_common()
-    if n <= kinds[_failure_kind(first)]:
-        return first
-    return smallest([call for call in good if _failure_kind(call) == most])
+    if n > kinds[_failure_kind(first)]:
+        return smallest([call for call in good if _failure_kind(call) == most])
+    alike = [call for call in good if _failure_kind(call) == _failure_kind(first) and not _has_empty_array(call)]
+    return smallest(alike) if alike and _has_empty_array(first) else first
+
+
+def _has_empty_array(call: Call) -> bool:
+    return any(hasattr(part, "shape") and 0 in part.shape for part in call.case)
 
 
 def _is_empty(value: Any) -> bool:

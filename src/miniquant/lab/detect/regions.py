@@ -47,6 +47,7 @@ STATISTICS: tuple[tuple[str, Statistic], ...] = (
     ("the mean of the largest and the smallest value", lambda x: (x.max(-1) + x.min(-1)) / 2),
 )
 WHOLE = {n + k for n in (1, 8, 16, 128, 256) for k in (-2, -1, 0)} - {-1, 0}
+PLAIN = WHOLE | {0.5, 2, 3, 4, 32, 64}  # divisors that a single right value shows beyond chance
 BASES = 6  # the first so many may be what is right
 
 
@@ -110,7 +111,7 @@ def _bases(right: np.ndarray, e: np.ndarray) -> Iterator[tuple[str, float]]:
     """Statistics whose quotient by one number is the right result: (words, the number)."""
     for words, statistic in STATISTICS[:BASES]:
         divisor = _divisor(statistic(right), e)
-        if divisor and divisor == round(divisor, 3):
+        if divisor and divisor == round(divisor, 3) and (e.size > 1 or divisor in PLAIN):
             yield words, divisor
 
 

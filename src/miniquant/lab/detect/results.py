@@ -112,7 +112,8 @@ def _same_where_wrong(calls: Sequence[Call]) -> Seen | None:
     value = short(calls[0].outcome.result)
     if len({repr(call.expected.result) for call in calls}) < FEWEST:
         return None
-    return Seen(f"{value} in every wrong case", f"the result is {value} in every wrong case", "", 13)
+    text = f"each wrong result is {value}"
+    return Seen(text, text, "", 13)
 
 
 def is_choice(calls: Sequence[Call]) -> bool:

@@ -5,16 +5,17 @@ Nothing here is about the student's code, only about what it returns: "your resu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..attempt import attempt
+from ..attempt import attempt, cases_of
 from ..compare import equal
 from ..detect.results import is_choice
 from ..diagnose import evidence
 from ..limit import TooSlow
 from ..more_cases import SECONDS, agreed_from
 from ..source import does_otherwise
+from ..spec import Function
 from ..verdict import Call, Facts, problem, size_of
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, cost, variants
@@ -71,7 +72,7 @@ def near(facts: Facts) -> Near | None:
     alike = [variant for variant, n in counts.items() if n is not None and _agrees_there(facts, variant)]
     if not alike:
         return None
-    found = [_least(facts, variant, facts.calls if whole else good) for variant in alike]
+    found = [_least(facts, variant, facts.calls if whole else good, agreed) for variant in alike]
     found = [variant for variant in found if not does_otherwise(variant.phrase, facts.function, facts.spec.reference)]
     if not found:
         return None
@@ -83,6 +84,8 @@ def near(facts: Facts) -> Near | None:
     text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
     covers = frozenset(call.number for call in (facts.calls if whole else good))
     cases = f"all {len(facts.calls)} cases" if whole else f"all {len(good)} cases with good input"
+    if len(facts.calls) < len(cases_of(facts.spec)):  # none is tried after one that never ends
+        cases = f"all {len(facts.calls)} cases tried" if whole else f"all {len(good)} cases tried with good input"
     more = min(counts[variant] or 0 for variant in alike)
     return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
 
@@ -99,12 +102,13 @@ def _agrees_there(facts: Facts, variant: Variant) -> bool:
     return True
 
 
-def _least(facts: Facts, variant: Variant, calls: Sequence[Call]) -> Variant:
-    """The variant, or of two known mistakes the one that does the same on these calls by itself."""
+def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:
+    """The variant, or of two known mistakes the one that does the same by itself: on these calls and beyond them."""
     for mistake in variant.mistakes:
         assert callable(mistake.wrong)
         alone = Variant(f"makes a known mistake: {mistake.name}", variant.rank, mistake.wrong)
-        if all(_agree(facts, alone, call) for call in calls):
+        same = all(_agree(facts, alone, call) for call in calls) and agreed(mistake.wrong) is not None
+        if same and _agrees_there(facts, alone):
             return alone
     return variant
 

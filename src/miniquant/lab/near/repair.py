@@ -17,7 +17,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..attempt import attempt
+from ..attempt import attempt, cases_of
 from ..compare import equal
 from ..fresh_cases import fresh_cases
 from ..limit import TooSlow
@@ -105,6 +105,8 @@ def place_of_repair(facts: Facts) -> str:
     say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function))
     n, more = len(facts.calls), len(more_cases(facts.spec))
     right = f"your function is right on all {n} cases{f' and on {more} further inputs' if more else ''}"
+    if n < len(cases_of(facts.spec)):  # none is tried after one that never ends
+        right = f"your function is right on all {n} cases tried{f' and on {more} further inputs' if more else ''}"
     found: list[tuple[float, Change]] = []
     for change in _together(every):
         if (found and change.rank > found[0][0]) or budget.spent:
