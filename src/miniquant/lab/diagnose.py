@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,11 +22,17 @@ ENOUGH = 20  # so many other sets of wrong answers True and False could have giv
 
 @dataclass(frozen=True)
 class Match:
-    """Mistakes that do what the student's function did on ``explains`` of its wrong cases; ``sure``: beyond chance."""
+    """Mistakes that do what the student's function did on ``explains`` of its wrong cases."""
 
+    facts: Facts
     mistakes: tuple[Mistake, ...]
     explains: int
-    sure: bool
+    beyond_chance: bool = False  # on the cases
+
+    @cached_property
+    def sure(self) -> bool:
+        """Whether the agreement is beyond chance, and goes on on other inputs, which takes long to find out."""
+        return self.beyond_chance and not _parts_ways(self.facts, self.mistakes[0])
 
 
 def diagnose(facts: Facts) -> Match | None:
@@ -56,11 +63,11 @@ def diagnose(facts: Facts) -> Match | None:
     if whole:
         best = max(strong for strong, _, _ in whole)
         alike = [(weight, mistake) for strong, weight, mistake in whole if strong == best]
-        sure = len(alike) == 1 and alike[0][0] >= 1 and not _parts_ways(facts, alike[0][1])
-        return Match(tuple(mistake for _, mistake in alike), len(facts.wrong), sure)
+        beyond_chance = len(alike) == 1 and alike[0][0] >= 1
+        return Match(facts, tuple(mistake for _, mistake in alike), len(facts.wrong), beyond_chance)
     if part:
         most_explained = max(n for n, _ in part)
-        return Match(tuple(m for n, m in part if n == most_explained), most_explained, False)
+        return Match(facts, tuple(m for n, m in part if n == most_explained), most_explained)
     return None
 
 

@@ -142,7 +142,7 @@ def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
     if other := of_calls(facts, _is_wrong):
         return {"certainty": SEEN, **_of_seen([other, *seen])}, frozenset()
     plain = bool(seen) and seen[0].plain
-    if match and match.sure and not plain and not _of_other_code(match, facts):
+    if match and not plain and not _of_other_code(match, facts) and match.sure:
         return {"certainty": LIKELY, **_of_match(match)}, frozenset()
     if match and plain and match.explains < len(facts.wrong):
         match = None  # what the results show says it all
