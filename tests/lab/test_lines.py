@@ -191,8 +191,9 @@ def test_of_two_known_mistakes_only_the_one_that_the_results_need_is_named():
     facts = Facts(TWO, head, _calls(TWO, head))
     both = Variant("makes two known mistakes: one, and another", 3.6, head, mistakes=TWO.mistakes)
     good = [call for call in facts.calls if not call.refusal]
-    assert _least(facts, both, good).phrase == "makes a known mistake: the two bytes forgotten"
-    assert _least(facts, both, facts.calls) is both
+    assert _least(facts, both, good, lambda _: 1).phrase == "makes a known mistake: the two bytes forgotten"
+    assert _least(facts, both, facts.calls, lambda _: 1) is both
+    assert _least(facts, both, good, lambda _: None) is both  # beyond the cases it does something else
 
 
 def test_lines_are_not_counted_in_a_second_call_of_a_function_that_keeps_something():

@@ -22,12 +22,11 @@ from ..core.arrays import is_torch
 from ..core.errors import MiniquantError
 from .changes import Change, Watched, change_of
 from .compare import equal
-from .limit import MEMORY, TooSlow, memory_limit, time_limit
+from .limit import MEMORY, WAITING, TooSlow, memory_limit, time_limit
 from .spec import Case, Exercise, Finding, Function
 
 HUGE = 14_000  # bits; Python does not write out integers of more than 4300 digits
 SECONDS = 10.0  # of the processor, for one call of a student's function; every case is small
-WAITING = 4  # times as long by the clock: for a call that waits, or shares the machine with other programs
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,22 @@ import signal
 import threading
 import time
 from _signal import signal as set_handler  # type: ignore[import-not-found]  # the public one takes six times as long
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 AGAIN = 0.2  # seconds from one alarm to the next
 MEMORY = 1 << 30  # bytes that one call of a student's function may take
+WAITING = 4  # times as long by the clock: for a call that waits, or shares the machine with other programs
 
 
 class TooSlow(BaseException):
     """The call took longer than its limit. Not an ``Exception``: a student's ``except Exception`` must not catch it."""
+
+
+def spent(seconds: float) -> Callable[[], bool]:
+    """Whether since now so many seconds of the processor are over, or ``WAITING`` times as many by the clock."""
+    start, begin = time.process_time(), time.monotonic()
+    return lambda: time.process_time() - start > seconds or time.monotonic() - begin > WAITING * seconds
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import time
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ import numpy as np
 from ..attempt import Outcome, attempt
 from ..compare import equal, short
 from ..fresh_cases import Pool
+from ..limit import spent
 from ..more_cases import SECONDS
 from ..pair_cases import Pair, changes_of, pair_of, pools_of
 from ..spec import Case
@@ -23,7 +23,7 @@ from ..verdict import Call, Facts, problem, shown_first, size_of
 from .seen import Seen
 
 TRIES = 160  # changes of the input
-LIMIT = 2.0  # seconds for all of them
+LIMIT = 2.0  # seconds of the processor for all of them
 SMALL = 64  # values of an array in which each one is changed
 LONGEST = 60  # characters of a value that is shown
 OTHERS = 12  # values of another case, of each argument
@@ -35,13 +35,13 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     if not facts.spec.keeps_to_memory or remembers(facts.function):
         return ""
     call = shown_first(wrong)
-    end = time.monotonic() + LIMIT
+    late = spent(LIMIT)
     found = []
     others = list(_of_other_cases(facts, call.case))
     pools = pools_of(facts.spec)
     more = itertools.chain(_one_by_one(call.case, pools), others)
     for pair in itertools.islice(changes_of(facts.spec, call.number, more), TRIES):
-        if time.monotonic() > end:
+        if late():
             break
         words, rank = _change(facts.names, call.case, pair.case)
         if not all(_is_usual(pool, part) for pool, part in zip(pools, pair.case)):
@@ -50,7 +50,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
         if words and not pair.right.error and not _is_bare(pair.right.result, call.expected.result):
             found.append((rank, len(words), words, pair))
     for *_, words, pair in sorted(found, key=lambda one: one[:3]):
-        if time.monotonic() > end:
+        if late():
             return ""
         pairs = [(pair.case, pair.right, True), (call.case, call.expected, False)] * TWICE
         if all(_is_right(facts, case, right) == wanted for case, right, wanted in pairs):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import time
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,12 +11,12 @@ from typing import Any
 
 from ..attempt import Outcome, attempt
 from ..compare import equal
-from ..limit import TooSlow
+from ..limit import TooSlow, spent
 from ..verdict import Call, Facts
 from .contrast import remembers
 from .seen import Seen
 
-SECONDS = 3.0  # for all calls together: they take milliseconds, on a busy machine tenths
+SECONDS = 3.0  # of the processor, for all calls together: they take milliseconds
 FEWEST = 3  # right calls: with fewer, many lines run in all of them and in no wrong one by chance
 FEW = 0.4  # a line is telling if at most this share of the right calls runs it
 BEYOND = 20  # inputs that are no cases
@@ -122,7 +121,7 @@ def _lines_run(facts: Facts, calls: Sequence[Call]) -> dict[int, set[int]]:
             ran.setdefault(frame.f_lineno, set()).add(number)
         return watch
 
-    start, before = time.monotonic(), sys.gettrace()
+    late, before = spent(SECONDS), sys.gettrace()
     for call in calls:
         number = call.number
         sys.settrace(watch)
@@ -130,7 +129,7 @@ def _lines_run(facts: Facts, calls: Sequence[Call]) -> dict[int, set[int]]:
             outcome = attempt(facts.spec, facts.function, call.case, SECONDS)
         finally:
             sys.settrace(before)
-        if isinstance(outcome.error, TooSlow) or time.monotonic() - start > SECONDS:
+        if isinstance(outcome.error, TooSlow) or late():
             return {}
         again, before_it = (_is_right(facts, call, each) for each in (outcome, call.outcome))
         if again != before_it:
