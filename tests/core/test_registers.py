@@ -14,13 +14,15 @@ from miniquant.core import registers
 from miniquant.core.registers import Lanes, called, converter, every, filled, intrinsic, lane_by_lane, of_one, picked
 
 DTYPES = {"f32": np.float32, "i32": np.int32, "i8": np.uint8}
+ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul}
+BITWISE = {"&": operator.and_, "|": operator.or_, "^": operator.xor}
 OPERATORS = {
-    "f32": [operator.add, operator.sub, operator.mul, operator.truediv],
-    "i32": [operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor],
-    "i8": [operator.add, operator.sub, operator.mul, operator.and_, operator.or_, operator.xor],
+    "f32": ARITHMETIC | {"/": operator.truediv},
+    "i32": ARITHMETIC | BITWISE,
+    "i8": ARITHMETIC | BITWISE,
 }
-COMPARISONS = [operator.lt, operator.gt, operator.eq, operator.ne]
-SHIFTS = [operator.rshift, operator.lshift]
+COMPARISONS = {"<": operator.lt, ">": operator.gt, "==": operator.eq, "!=": operator.ne}
+SHIFTS = {">>": operator.rshift, "<<": operator.lshift}
 
 
 def reader(kind: Lanes):
@@ -68,20 +70,25 @@ def run(function, *given) -> None:
     numba.njit(function)(*(array.ctypes.data for array in given))
 
 
+def each_in_turn(lines: list[str], out: np.ndarray, **names):
+    """One function of the registers at ``x`` and ``y``, compiled once for all lines: each of them gives a row of
+    ``out``."""
+    body = [f"    write(out + {i * out.strides[0]}, {line})" for i, line in enumerate(lines)]
+    found = {"write": write, "chosen": chosen, **names}
+    exec("\n".join(["def apply(x, y, out):", "    u, v = read(x), read(y)", *body]), found)
+    return found["apply"]
+
+
 @pytest.mark.parametrize(("element", "n"), [("f32", 8), ("i32", 16), ("i8", 64)])
 def test_each_operator_works_on_two_registers_and_on_a_register_and_one_number(element, n):
     read, (a, b) = reader(Lanes(element, n)), numbers(element, n)
-    number = DTYPES[element](3)
-    for sign in OPERATORS[element]:
-        both, one = np.empty_like(a), np.empty_like(a)
-
-        def apply(x, y, out, more, sign=sign, number=number):
-            write(out, sign(read(x), read(y)))
-            write(more, sign(read(x), number))
-
-        run(apply, a, b, both, one)
-        assert np.array_equal(both, sign(a, b), equal_nan=element == "f32"), sign
-        assert np.array_equal(one, sign(a, number), equal_nan=element == "f32"), sign
+    number, signs = DTYPES[element](3), OPERATORS[element]
+    out = np.empty((2 * len(signs), n), a.dtype)
+    lines = [f"u {sign} {other}" for sign in signs for other in ("v", "number")]
+    run(each_in_turn(lines, out, read=read, number=number), a, b, out)
+    for (sign, does), both, one in zip(signs.items(), out[::2], out[1::2], strict=True):
+        assert np.array_equal(both, does(a, b), equal_nan=element == "f32"), sign
+        assert np.array_equal(one, does(a, number), equal_nan=element == "f32"), sign
 
 
 @pytest.mark.parametrize("element", ["i32", "i8"])
@@ -90,34 +97,23 @@ def test_bits_move_left_and_right_and_nothing_is_kept_of_a_sign(element):
     read, (a, _) = reader(Lanes(element, n)), numbers(element, n)
     unsigned = a.view(np.uint32 if element == "i32" else np.uint8)
     by = (np.arange(n) % 8).astype(a.dtype)
-    for sign in SHIFTS:
-        both, one = np.empty_like(a), np.empty_like(a)
-
-        def apply(x, y, out, more, sign=sign):
-            write(out, sign(read(x), read(y)))
-            write(more, sign(read(x), 3))
-
-        run(apply, a, by, both, one)
-        assert np.array_equal(both.view(unsigned.dtype), sign(unsigned, by.view(unsigned.dtype))), sign
-        assert np.array_equal(one.view(unsigned.dtype), sign(unsigned, unsigned.dtype.type(3))), sign
+    out = np.empty((2 * len(SHIFTS), n), a.dtype)
+    run(each_in_turn([f"u {sign} {other}" for sign in SHIFTS for other in ("v", "3")], out, read=read), a, by, out)
+    for (sign, does), both, one in zip(SHIFTS.items(), out[::2], out[1::2], strict=True):
+        assert np.array_equal(both.view(unsigned.dtype), does(unsigned, by.view(unsigned.dtype))), sign
+        assert np.array_equal(one.view(unsigned.dtype), does(unsigned, unsigned.dtype.type(3))), sign
 
 
 @pytest.mark.parametrize("element", ["f32", "i32"])
 def test_comparisons_give_a_condition_for_each_lane_and_of_a_nan_only_the_unequal_one_holds(element):
     n = 16
     read, (a, b) = reader(Lanes(element, n)), numbers(element, n)
-    number = a[n // 2]
-    for sign in COMPARISONS:
-        both, one = np.empty_like(a), np.empty_like(a)
-
-        def apply(x, y, out, more, sign=sign, number=number):
-            u, v = read(x), read(y)
-            write(out, chosen(sign(u, v), u, v))
-            write(more, chosen(sign(u, number), u, v))
-
-        run(apply, a, b, both, one)
-        assert np.array_equal(both, np.where(sign(a, b), a, b), equal_nan=element == "f32"), sign
-        assert np.array_equal(one, np.where(sign(a, number), a, b), equal_nan=element == "f32"), sign
+    number, out = a[n // 2], np.empty((2 * len(COMPARISONS), n), a.dtype)
+    lines = [f"chosen(u {sign} {other}, u, v)" for sign in COMPARISONS for other in ("v", "number")]
+    run(each_in_turn(lines, out, read=read, number=number), a, b, out)
+    for (sign, holds), both, one in zip(COMPARISONS.items(), out[::2], out[1::2], strict=True):
+        assert np.array_equal(both, np.where(holds(a, b), a, b), equal_nan=element == "f32"), sign
+        assert np.array_equal(one, np.where(holds(a, number), a, b), equal_nan=element == "f32"), sign
 
 
 def test_bytes_are_compared_as_if_they_had_a_sign():

@@ -232,30 +232,30 @@ def test_a_bigger_lie_costs_no_more_memory(power, scratch):
 @pytest.mark.parametrize("share", [1, 8, 24, 1000])
 def test_a_lie_in_a_large_file_costs_no_more_than_the_file(share, fill, scratch):
     """The counts are as large as the file's size can bear."""
-    size = 3_000_000
+    size = 1_000_000
     for data in lies(size // share, fill * size):
         scratch.write_bytes(data)
-        with peak_below(len(data) + 1_000_000), contextlib.suppress(FormatError):
+        with peak_below(len(data) + 300_000), contextlib.suppress(FormatError):
             read_gguf(scratch)
 
 
-def test_a_million_empty_strings_cost_less_than_the_file(scratch):
-    strings = bad.array(bad.STRING, 1_000_000, bytes(8_000_000))
+def test_a_hundred_thousand_empty_strings_cost_less_than_the_file(scratch):
+    strings = bad.array(bad.STRING, 100_000, bytes(800_000))
     scratch.write_bytes(bad.assemble([bad.pair(b"k", bad.ARRAY, strings)], []))
-    with peak_below(8_000_000):
+    with peak_below(800_000):
         file = read_gguf(scratch)
-    assert len(file.metadata["k"]) == 1_000_000
+    assert len(file.metadata["k"]) == 100_000
 
 
 def test_entries_that_are_really_there_cost_memory_in_proportion(scratch):
     """The smallest pairs and tensors that can be: Python's objects for one take some dozen times its bytes."""
-    keys = [bad.pair(b"%05d" % i, bad.UINT8, b"\0") for i in range(20_000)]
-    infos = [bad.info(b"%05d" % i, (0,)) for i in range(20_000)]
+    keys = [bad.pair(b"%05d" % i, bad.UINT8, b"\0") for i in range(4_000)]
+    infos = [bad.info(b"%05d" % i, (0,)) for i in range(4_000)]
     for data in (bad.assemble(keys, []), bad.assemble([], infos)):
         scratch.write_bytes(data)
         with peak_below(40 * len(data)):
             file = read_gguf(scratch)
-        assert len(file.metadata) + len(file.tensors) == 20_000
+        assert len(file.metadata) + len(file.tensors) == 4_000
 
 
 def test_dims_beside_a_zero_are_an_empty_tensor_whatever_they_are(scratch):
@@ -391,7 +391,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     places = {data: numbers_of(data, scratch) for data in (SEED, VALID)}
 
     @given(damaged(places))
-    @settings(max_examples=1000)
+    @settings(max_examples=tried(400, 1000))
     @example(b"")
     @example(VALID)
     @example(SEED)
@@ -425,7 +425,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
         assert refused[part], part
     for part in ("tensor name", "tensor name: length", "tensor n_dims", "tensor dims", "tensor type", "tensor offset"):
         assert refused[part], part
-    assert whole > 50
+    assert whole > 20
 
 
 @given(st.binary(max_size=300))

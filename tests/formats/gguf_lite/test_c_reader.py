@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import struct
 import subprocess
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from c_compiler import compile_c, compiled, compiler, is_cl
 from places import ROOT
+from thorough import tried
 
 from conformance.gguf_lite_files import CORPUS, F16, NOT_SEEN_BY_C, Q8, VALID, assemble, descriptor, one
 from miniquant import PRESETS, FormatError, open_gguf_lite, preset, write_gguf_lite
@@ -24,8 +26,13 @@ def reader(tmp_path_factory):
     return compiled(SOURCE, tmp_path_factory.mktemp("c") / "gguf_lite")
 
 
+NO_LEAKS = os.environ | {"ASAN_OPTIONS": "detect_leaks=0"}  # looking for them takes longer than reading a file
+
+
 def run(reader, *arguments, check: bool = True) -> subprocess.CompletedProcess:
-    done = subprocess.run([reader, *arguments], capture_output=True, timeout=60)
+    """What it does with a file, and what it leaves in memory where it must be able to read it."""
+    environment = os.environ if check else NO_LEAKS
+    done = subprocess.run([reader, *arguments], capture_output=True, timeout=60, env=environment)
     assert done.returncode in (0, 1), done.stderr.decode()  # a sanitizer or a signal gives another code
     assert b"runtime error" not in done.stderr
     if check:
@@ -135,7 +142,7 @@ def test_random_damage_does_not_crash_it_and_where_both_read_they_agree(reader, 
     data = struct.pack("<2e", 0.25, 1.5) + bytes(range(8))
     valid = assemble([descriptor(b"w", (2, 4), Q8), descriptor(b"v", (3,), F16, 12)], data + bytes(6))
     both = 0
-    for _ in range(100):
+    for _ in range(tried(60, 200)):
         damaged = bytearray(valid)
         for _ in range(random.integers(1, 4)):
             damaged[random.integers(len(damaged))] = random.choice([0, 1, 2, 127, 128, 254, 255])
@@ -151,7 +158,7 @@ def test_random_damage_does_not_crash_it_and_where_both_read_they_agree(reader, 
         if weights is not None:
             assert done.stdout.decode().split() == printed(weights)
             both += 1
-    assert both >= 10
+    assert both >= 5
 
 
 def test_a_missing_file_a_folder_an_unknown_tensor_and_no_arguments_say_so(reader, tmp_path):

@@ -222,10 +222,20 @@ def kept_apart(tmp_path, monkeypatch):
         part.cache_clear()
 
 
-def test_a_second_process_runs_what_was_compiled_without_numba(kept_apart):
-    expected = rows.encode(W, "Q8_0"), rows.encode(W, "IQ4_NL", np.ones(512)), rows.encode(W, "TQ1_0")
+def looked_up(source, importance, target, table):
+    """A form that is compiled soon: with an importance, and a table of its own."""
+    for i in range(len(source)):
+        for j in range(target.shape[1]):
+            target[i, j] = table[int(importance[i % len(importance), j]) + (source[i, j] < 0)]
+
+
+def test_a_second_process_runs_what_was_compiled_without_numba(kept_apart, monkeypatch):
+    form = compiled.Form(looked_up, (np.array([3, 5, 7], np.uint8),), importance=True)
+    monkeypatch.setitem(compiled._forms(), (GGMLType.IQ4_NL, compiled.ENCODE_WEIGHTED), form)
+    expected = rows.encode(W, "Q8_0"), rows.encode(W, "IQ4_NL", np.arange(512) % 2), rows.encode(W, "TQ2_0")
+    assert set(expected[1].reshape(-1)) == {3, 5, 7}
     assert {path.name.rpartition("-")[0] for path in kept_apart.rglob("*.npz")} == {
-        *("Q8_0-encode", "IQ4_NL-encode-with-an-importance", "TQ1_0-encode")
+        *("Q8_0-encode", "IQ4_NL-encode-with-an-importance", "TQ2_0-encode")
     }
     np.save(kept_apart / "expected.npy", np.concatenate(expected, axis=1))
     code = (
@@ -233,7 +243,7 @@ def test_a_second_process_runs_what_was_compiled_without_numba(kept_apart):
         "from miniquant.formats.gguf import compiled, encode\n"
         "w = np.random.default_rng(0).standard_normal((4, 512)).astype(np.float32)\n"
         "compiled._spent[0] = compiled.LOAD_AFTER\n"
-        "found = encode(w, 'Q8_0'), encode(w, 'IQ4_NL', np.ones(512)), encode(w, 'TQ1_0')\n"
+        "found = encode(w, 'Q8_0'), encode(w, 'IQ4_NL', np.arange(512) % 2), encode(w, 'TQ2_0')\n"
         "assert compiled._spent[0] == compiled.LOAD_AFTER and 'numba' not in sys.modules\n"
         f"assert np.array_equal(np.concatenate(found, axis=1), np.load({str(kept_apart / 'expected.npy')!r}))\n"
     )
