@@ -56,10 +56,10 @@ def scripts():
 
 @pytest.fixture(scope="module")
 def watched(scripts):
-    """What ``verify.py --quick`` measures, and what it shows on stderr meanwhile."""
+    """What ``verify.py --quick`` measures, on fewer windows, and what it shows on stderr meanwhile."""
     shown = io.StringIO()
     with contextlib.redirect_stderr(shown):
-        return scripts["verify"].measure(limit=scripts["verify"].QUICK), shown.getvalue()
+        return scripts["verify"].measure(limit=2), shown.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -1,17 +1,12 @@
 """benchmarks/bench_gguf.py runs a subset of its rows. How fast anything is, no test asserts."""
 
-import subprocess
-import sys
-
-from places import ROOT
+import bench_gguf
 
 
-def test_it_measures_the_types_that_are_named_and_writes_nothing(tmp_path):
-    small = ["--size", "256", "--types", "Q8_0", "IQ3_S", "NVFP4", "--repetitions", "1", "--out", tmp_path]
-    command = [sys.executable, ROOT / "benchmarks" / "bench_gguf.py", *small]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
-    assert done.returncode == 0, done.stderr
-    title, head, *rows = done.stdout.strip().splitlines()
+def test_it_measures_the_types_that_are_named_and_writes_nothing(tmp_path, capsys):
+    small = ["--size", "256", "--types", "Q8_0", "IQ3_S", "NVFP4", "--repetitions", "1", "--out", str(tmp_path)]
+    bench_gguf.main(small)
+    title, head, *rows = capsys.readouterr().out.strip().splitlines()
     assert title == "256x256: MB/s of float32, best of 1" and not list(tmp_path.iterdir())
     columns = ["numpy", "compiled", "two threads", "ggml's C", "official", "copy", "times C", "times one"]
     assert head.split() == " ".join(columns).split()
