@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -41,14 +42,16 @@ def module_of(path: Path) -> str:
 MODULES = {module_of(path): path for path in sorted(SOURCE.rglob("*.py"))}
 
 
+@functools.cache
 def imports(module: str) -> set[str]:
     """The modules of this library that a module imports, wherever the line stands; type checking's lines left out."""
     path, found = MODULES[module], set()
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    tree = ast.parse(path.read_text("utf-8"))
-    for block in [node for node in ast.walk(tree) if isinstance(node, ast.If)]:
-        if "TYPE_CHECKING" in ast.unparse(block.test):
-            block.body = []
+    tree = ast.parse(source := path.read_text("utf-8"))
+    if "TYPE_CHECKING" in source:
+        for block in [node for node in ast.walk(tree) if isinstance(node, ast.If)]:
+            if "TYPE_CHECKING" in ast.unparse(block.test):
+                block.body = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import warnings
 from collections import Counter
@@ -29,6 +30,7 @@ class Mutant:
     function: tuple[int, int] | None  # first and last line of the outermost function without a decorator
 
 
+@functools.cache
 def fingerprint(source: str) -> str:
     """A hash of what a source does: comments, layout and docstrings do not count, nor does Python's version."""
     tree = ast.parse(source)

@@ -348,6 +348,6 @@ def test_nothing_outside_the_lab_imports_the_naive_reader():
     inside = [path for path in lab.glob("*.py") if "naive" in path.read_text()]
     assert len(inside) > 2
     for path in package.rglob("*.py"):
-        if path.parent != lab:
-            names = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+        if path.parent != lab and "hostile_files" in (source := path.read_text()):
+            names = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)]
             assert not [node for node in names if "hostile_files" in (node.module or "")], path

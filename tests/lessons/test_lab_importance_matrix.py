@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
+import calendar
 import copy
 import re
+from pathlib import Path
 
 import nbformat
 import numpy as np
@@ -20,7 +23,8 @@ from miniquant.formats.gguf import GGMLType, decode, encode
 from miniquant.lab import evaluate as evaluate_exercise
 from miniquant.lab import find
 from miniquant.lessons.importance_matrix.search_scale import TRIES, search_scale
-from miniquant.models.corpus import held_out_windows, load_tokenizer, training_documents
+from miniquant.models import corpus
+from miniquant.models.corpus import held_out_windows, load_tokenizer
 from miniquant.models.to_gguf import gguf_name
 from miniquant.quantization.packing import pack_runs
 
@@ -32,7 +36,7 @@ def printed(cell: str) -> str:
 
 
 def importance_of(model, tokens=None):
-    found = collect_importance(model, calibration_tokens(16) if tokens is None else tokens, progress=False)
+    found = collect_importance(model, calibration_tokens(4) if tokens is None else tokens, progress=False)
     return {name: squares.means()[0] for name, squares in found.squares.items()}
 
 
@@ -44,7 +48,7 @@ def importance(trained):
 @pytest.fixture(scope="module")
 def lost(trained, importance):
     """The KL of each held-out window, by type and by what the columns count."""
-    windows = held_out_windows(limit=8)
+    windows = held_out_windows(limit=4)
     planted = plant_outliers(trained)
     matrices = {
         "none": None,
@@ -74,12 +78,12 @@ def lost(trained, importance):
 
 
 def of_one_token(model):
-    return importance_of(model, np.full((4, 256), 200))
+    return importance_of(model, np.full((1, 256), 200))
 
 
 def of_docstrings(model):
-    text = "\n".join(training_documents("docstrings")[:40])
-    return importance_of(model, text_chunks(text, load_tokenizer(), 256, 4))
+    text = "\n".join(corpus._docstrings_of(Path(module.__file__)) for module in (argparse, calendar))
+    return importance_of(model, text_chunks(text, load_tokenizer(), 256, 1))
 
 
 def beyond_chance(a: np.ndarray, b: np.ndarray) -> bool:

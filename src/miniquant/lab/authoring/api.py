@@ -9,6 +9,7 @@ own included. Hints, outputs and solutions do not count.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections.abc import Iterator
@@ -212,14 +213,18 @@ def taught(root: Path) -> list[Taught]:
     """Every use of every exercise's solution, in the order of the course."""
     cells = seen_cells(root)
     stubs = {cell.stub: at for at, cell in enumerate(cells) if cell.stub}
+
+    @functools.cache
+    def first(use: Use) -> int:
+        return next((at for at, cell in enumerate(cells) if cell.shows(use)), len(cells))
+
     found = []
     for name in exercises():
         if name in stubs:
             spec = exercises()[name]
-            before = cells[: stubs[name] + 1]
             hints = Seen(Place("", 0), "\n".join(spec.hints), "\n".join(spec.hints), "")
             for use in uses(spec):
-                place = next((cell.place for cell in before if cell.shows(use)), None)
+                place = cells[first(use)].place if first(use) <= stubs[name] else None
                 found.append(Taught(name, spec.lab, use.name, place, hints.shows(use)))
     return found
 

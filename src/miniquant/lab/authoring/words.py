@@ -65,6 +65,8 @@ WORDS = (
     Word("asymmetric", r"\blopsided\b"),
 )
 
+_ANY = re.compile("|".join(word.replaced for word in WORDS), re.I)
+
 
 def replaced(text: str, subject: str = "") -> Iterator[tuple[str, str]]:
     """The words of a text that the course replaces: (what stands there with its neighbours, the plain word).
@@ -73,6 +75,8 @@ def replaced(text: str, subject: str = "") -> Iterator[tuple[str, str]]:
     [('The scale lies behind the values.', 'after')]
     """
     flat = " ".join(text.split())
+    if not _ANY.search(flat):
+        return
     for word in WORDS:
         if word.subjects and subject not in word.subjects:
             continue
