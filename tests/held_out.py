@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -31,8 +32,13 @@ def ours(model: MiniGPT, tokens: np.ndarray) -> np.ndarray:
 
 def windows(n: int) -> np.ndarray:
     """Held-out text: (n, 257) tokens, spread over all of it."""
-    every = corpus.held_out_windows()
+    every = _every_window()
     return every[np.linspace(0, len(every) - 1, n).astype(int)]
+
+
+@functools.cache
+def _every_window() -> np.ndarray:
+    return corpus.held_out_windows()
 
 
 def nll(logits: np.ndarray, targets: np.ndarray) -> float:

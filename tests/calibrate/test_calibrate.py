@@ -25,7 +25,7 @@ GROUPED = ("Q4_1", "Q4_0", "int3_g64", "int4_g64")
 
 @pytest.fixture(scope="module")
 def text():
-    return calibration_tokens(6)
+    return calibration_tokens(6, 64)
 
 
 @torch.no_grad()

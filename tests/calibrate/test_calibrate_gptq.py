@@ -177,12 +177,12 @@ def test_each_layer_sees_the_layers_that_were_rounded_before_it():
         assert np.array_equal(again.q, layer.frozen.q), name
 
 
-@pytest.fixture(scope="module", params=["Q4_1", "int3_g64"])
-def both(request, trained):
+@pytest.fixture(scope="module")
+def both(trained):
     """The trained model by GPTQ and rounded to nearest, and the calibration text."""
     tokens = calibration_tokens(16)
     before = {name: p.clone() for name, p in trained.state_dict().items()}
-    finished, plain = gptq(trained, tokens, request.param), round_to_nearest(trained, request.param)
+    finished, plain = gptq(trained, tokens), round_to_nearest(trained)
     assert all(torch.equal(p, before[name]) for name, p in trained.state_dict().items()), "the model was touched"
     return finished, plain, tokens
 

@@ -45,34 +45,36 @@ names = st.text("abcdefghijklmnopqrstuvwxyz0123456789._", min_size=1, max_size=2
 finite = st.floats(-100, 100, width=32)
 
 
-@st.composite
-def tensors(draw, min_size=0, max_size=5, rows=None, width=None):
+shapes = st.one_of(  # hypothesis examines a strategy once: here, and not at every draw
+    st.tuples(st.integers(1, 40)),
+    st.tuples(st.integers(1, 3), st.sampled_from([1, 7, 32, 33, 64])),
+    st.tuples(st.integers(1, 2), st.integers(1, 2), st.just(32)),
+)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def tensors(min_size=0, max_size=5):
     """Small float32 tensors by name: vectors, matrices of whole blocks and odd ones."""
-    found = {}
-    for name in draw(st.lists(names, min_size=min_size, max_size=max_size, unique=True)):
-        shape = draw(
-            st.one_of(
-                st.tuples(st.integers(1, 40)),
-                st.tuples(st.integers(1, 3), st.sampled_from([1, 7, 32, 33, 64])),
-                st.tuples(st.integers(1, 2), st.integers(1, 2), st.just(32)),
-            )
-        )
-        seed = draw(st.integers(0, 2**32 - 1))
-        found[name] = np.random.default_rng(seed).normal(size=shape).astype(np.float32)
-    return found
+    return st.dictionaries(names, st.tuples(shapes, seeds), min_size=min_size, max_size=max_size).map(
+        lambda drawn: {
+            name: np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+            for name, (shape, seed) in drawn.items()
+        }
+    )
+
+
+architectures = st.none() | st.sampled_from(["gpt2", "llama"])
+titles = st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+counts = st.none() | st.integers(1, 2**40)
+sizes = st.none() | st.integers(1, 2**31)
 
 
 @st.composite
 def metadata(draw):
     """Every combination of known and unknown fields that GGUF has a key for."""
-    about = ModelMetadata(
-        architecture=draw(st.none() | st.sampled_from(["gpt2", "llama"])),
-        model_name=draw(st.none() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)),
-        num_params=draw(st.none() | st.integers(1, 2**40)),
-    )
+    about = ModelMetadata(draw(architectures), model_name=draw(titles), num_params=draw(counts))
     if about.architecture is None:
         return about
-    sizes = st.none() | st.integers(1, 2**31)
     return replace(about, hidden_size=draw(sizes), num_layers=draw(sizes), vocab_size=draw(sizes))
 
 
