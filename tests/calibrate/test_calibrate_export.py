@@ -1,5 +1,6 @@
 """Every algorithm's model goes into every format, and what GPTQ has chosen arrives there bit for bit."""
 
+import functools
 from importlib import resources
 
 import gguf
@@ -44,6 +45,12 @@ def text():
     return calibration_tokens(24, 32)
 
 
+@pytest.fixture(scope="module")
+def rounded(small, text):
+    """The small model by an algorithm and a rule, made once; it may not be changed."""
+    return functools.cache(lambda algorithm, rule: ALGORITHMS[algorithm](small, text, rule))
+
+
 def logits(model, text):
     with torch.no_grad():
         return model(torch.from_numpy(text[:2]))
@@ -51,10 +58,8 @@ def logits(model, text):
 
 @pytest.mark.parametrize("rule", GGUF_RULES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_a_gguf_file_holds_the_chosen_integers_as_the_official_package_decodes_them(
-    small, text, tmp_path, algorithm, rule
-):
-    model = ALGORITHMS[algorithm](small, text, rule)
+def test_a_gguf_file_holds_the_chosen_integers_as_the_official_package_decodes_them(rounded, tmp_path, algorithm, rule):
+    model = rounded(algorithm, rule)
     path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, ASSETS, "minigpt")
     state = model.state_dict()
     layers = {gguf_name(f"{name}.weight"): name for name in quantized_layers(model)}
@@ -69,9 +74,9 @@ def test_a_gguf_file_holds_the_chosen_integers_as_the_official_package_decodes_t
 @pytest.mark.parametrize("rule", LITE_RULES)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_gguf_lite_file_holds_the_chosen_integers_and_rebuilds_the_model_to_the_bit(
-    small, text, tmp_path, algorithm, rule
+    rounded, text, tmp_path, algorithm, rule
 ):
-    model = ALGORITHMS[algorithm](small, text, rule)
+    model = rounded(algorithm, rule)
     schemes, chosen = to_gguf_lite(model)
     write_gguf_lite(tmp_path / "m.gguf-lite", model, schemes, chosen=chosen)
     with open_gguf_lite(tmp_path / "m.gguf-lite") as file:
@@ -81,18 +86,23 @@ def test_a_gguf_lite_file_holds_the_chosen_integers_and_rebuilds_the_model_to_th
     assert torch.equal(logits(back, text), logits(model, text))
 
 
-def test_without_chosen_integers_gguf_lite_would_round_a_second_time(small, text, tmp_path):
-    model = gptq(small, text, "int4_g64")
+def test_without_chosen_integers_gguf_lite_would_round_a_second_time(rounded, text, tmp_path):
+    model = rounded("GPTQ", "int4_g64")
     schemes, _ = to_gguf_lite(model)
     write_gguf_lite(tmp_path / "m.gguf-lite", model, schemes)
     assert not torch.equal(logits(load_gguf_lite(tmp_path / "m.gguf-lite"), text), logits(model, text))
 
 
-@pytest.mark.parametrize("rule", ["int3_g64", "int2_g64", "Q4_1"])
-@pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_K"])
-def test_a_rule_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weights(text, tmp_path, rule, kind):
+@pytest.fixture(scope="module", params=["int3_g64", "int2_g64", "Q4_1"])
+def wide(request, text):
+    """Rows of whole blocks of every type, rounded by a rule."""
     config = MiniGPTConfig(vocab_size=1024, context=32, d_model=256, n_layers=1, n_heads=2, d_mlp=256)
-    model = gptq(random_model(4, config), text, rule)
+    return gptq(random_model(4, config), text, request.param)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "Q8_0", "Q4_K"])
+def test_a_rule_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weights(wide, text, tmp_path, kind):
+    model = wide
     write_minigpt(tmp_path / "m.gguf", model, load_tokenizer(), kind)
     with read_gguf(tmp_path / "m.gguf") as file:
         back = minigpt_from_gguf(file)
@@ -101,8 +111,8 @@ def test_a_rule_without_a_type_of_its_own_goes_into_any_type_that_holds_its_weig
     assert apart <= {"F32": 0, "F16": 1e-3, "Q8_0": 3e-2, "Q4_K": 0.2}[kind]
 
 
-def test_llamacpp_computes_with_what_gptq_has_chosen(small, text, tmp_path):
-    model = gptq(small, text, "Q4_1")
+def test_llamacpp_computes_with_what_gptq_has_chosen(small, rounded, text, tmp_path):
+    model = rounded("GPTQ", "Q4_1")
     path = ModelExporter(export_dir=tmp_path).export_gguf_model(model, ASSETS, "minigpt", "F32")
     with LlamaCpp(path, context=32) as llama:
         found = torch.from_numpy(llama.logits(text[0]))
@@ -111,16 +121,16 @@ def test_llamacpp_computes_with_what_gptq_has_chosen(small, text, tmp_path):
     assert (found - expected).abs().max() < 0.3 * (found - float_ones).abs().max()
 
 
-def test_gptq_in_q4_1_takes_as_many_bytes_as_rounding_to_nearest(small, text, tmp_path):
+def test_gptq_in_q4_1_takes_as_many_bytes_as_rounding_to_nearest(small, rounded, tmp_path):
     sizes = []
-    for name, model in (("a", gptq(small, text, "Q4_1")), ("b", round_to_nearest(small, "Q4_1"))):
+    for name, model in (("a", rounded("GPTQ", "Q4_1")), ("b", round_to_nearest(small, "Q4_1"))):
         exporter = ModelExporter(export_dir=tmp_path / name)
         sizes.append(exporter.export_gguf_model(model, ASSETS, "minigpt").stat().st_size)
     write_minigpt(tmp_path / "c.gguf", small, load_tokenizer(), "Q4_1")
     assert {*sizes, (tmp_path / "c.gguf").stat().st_size} == {sizes[0]}
 
 
-def test_what_gguf_lite_has_no_type_for_is_refused_by_name(small, text):
+def test_what_gguf_lite_has_no_type_for_is_refused_by_name(small):
     with pytest.raises(SchemeError, match=r"attn\.qkv' is Q4_1; GGUF-lite holds frozen layers of int8 and int4_g64"):
         to_gguf_lite(round_to_nearest(small, "Q4_1"))
 

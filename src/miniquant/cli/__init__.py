@@ -287,7 +287,7 @@ def run_bump(file: Path, prompt: str, length: int, temperature: float, seed: int
 @AS_JSON
 def verify(a: Path, b: Path, limit: float, as_json: bool) -> None:
     """Compare the decoded tensors of A and B; exit with 1 if one differs by more than the limit."""
-    from ..evaluate.verify import over_limit, tensor_errors
+    from ..evaluate.differences import over_limit, tensor_errors
     from ..models.load import weights_of
 
     errors = tensor_errors(weights_of(a), weights_of(b))

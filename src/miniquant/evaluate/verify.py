@@ -10,32 +10,13 @@ import torch
 from torch import Tensor, nn
 
 from ..core.arrays import Array, to_numpy
-from ..core.errors import MiniquantError
 from ..quantization.schemes import GROUP_SIZE, fake_quantize_state, resolve, state_dict_of
 from ..quantization.symmetric import absmax_scales, dequantize_rows, qmax, quantize_rows
+from .differences import over_limit as over_limit
+from .differences import tensor_errors as tensor_errors
 
 WEIGHT_LIMIT = 1e-6  # the assignment's, for every tensor
 ACTIVATION_LIMIT = 1e-3  # the assignment's, for every layer
-
-
-def tensor_errors(expected: Mapping[str, Array], found: Mapping[str, Array]) -> dict[str, float]:
-    """max abs(expected - found) for every tensor, by name.
-
-    Raises ``MiniquantError`` if the names or a shape differ. A NaN on either side, or the same infinity on both, gives
-    NaN, which no limit accepts.
-    """
-    if expected.keys() != found.keys():
-        name = sorted(expected.keys() ^ found.keys())[0]
-        side = "missing from what was found" if name in expected else "not expected"
-        raise MiniquantError(f"tensor {name!r} is {side}")
-    errors = {}
-    for name in expected:
-        a, b = to_numpy(expected[name]), to_numpy(found[name])
-        if a.shape != b.shape:
-            raise MiniquantError(f"tensor {name!r}: expected shape {a.shape}, found {b.shape}")
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf is NaN
-            errors[name] = float(np.abs(a - b).max()) if a.size else 0.0
-    return errors
 
 
 @torch.no_grad()
@@ -65,15 +46,6 @@ def layer_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
 def layer_errors(expected: nn.Module, found: nn.Module, tokens: Tensor) -> dict[str, float]:
     """max abs difference of every module's output on the same tokens, by name, in the order of computation."""
     return tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))
-
-
-def over_limit(errors: Mapping[str, float], limit: float) -> list[str]:
-    """The names whose error is not within the limit; NaN is not.
-
-    >>> over_limit({"a": 0.0, "b": 2e-3, "c": float("nan")}, 1e-3)
-    ['b', 'c']
-    """
-    return [name for name, error in errors.items() if not error <= limit]
 
 
 def late_rounding(model: Any, schemes: Mapping[str, str]) -> tuple[dict[str, Array], dict[str, Array]]:

@@ -182,6 +182,12 @@ def encode_documents(tokenizer: Tokenizer, documents: list[str]) -> np.ndarray:
     return np.array(ids, dtype=np.int64)
 
 
+@functools.cache
+def _held_out_ids(source: Source) -> np.ndarray:
+    """The held-out text in MiniGPT's tokens, which are always the same ones."""
+    return encode_documents(load_tokenizer(), held_out_documents(source))
+
+
 def held_out_windows(
     source: Source = "topics", length: int = 256, limit: int | None = None, tokenizer: Tokenizer | None = None
 ) -> np.ndarray:
@@ -189,7 +195,7 @@ def held_out_windows(
 
     The tokens are MiniGPT's, or another tokenizer's.
     """
-    ids = encode_documents(tokenizer or load_tokenizer(), held_out_documents(source))
+    ids = _held_out_ids(source) if tokenizer is None else encode_documents(tokenizer, held_out_documents(source))
     starts = range(0, len(ids) - length, length)
     return np.stack([ids[start : start + length + 1] for start in starts][:limit])
 

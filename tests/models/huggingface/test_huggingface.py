@@ -288,9 +288,9 @@ def test_the_keys_are_the_official_package_s_and_of_the_types_llamacpp_reads(sav
         assert all(info.dtype in (GGMLType.F32, GGMLType.Q8_0) for info in file.tensors.values())
 
 
-@pytest.mark.parametrize("kind", FILE_TYPES)
-def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, trained, exported, tmp_path):
-    """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
+@pytest.fixture(scope="module")
+def minigpt_s_folder(trained, tmp_path_factory):
+    """The trained MiniGPT as Hugging Face would keep it. Do not change it: it is written once."""
     parts = {"ln1": "ln_1", "attn.qkv": "attn.c_attn", "attn.proj": "attn.c_proj", "ln2": "ln_2"}
     parts |= {"mlp.fc1": "mlp.c_fc", "mlp.fc2": "mlp.c_proj"}
     whole, tensors = {"tok_emb": "wte", "pos_emb": "wpe", "ln_f": "ln_f"}, {}
@@ -299,7 +299,7 @@ def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind,
         _, n, part = owner.split(".", 2) if owner not in whole else (None, None, None)
         theirs = whole.get(owner, f"h.{n}.{parts.get(part)}")
         tensors[f"transformer.{theirs}.{last}"] = (w.T if n and w.ndim == 2 else w).contiguous().clone()
-    c, folder = trained.config, tmp_path / "MiniGPT"
+    c, folder = trained.config, tmp_path_factory.mktemp("hugging") / "MiniGPT"
     folder.mkdir()
     save_file(tensors, folder / "model.safetensors")
     load_tokenizer().save(str(folder / "tokenizer.json"))
@@ -307,7 +307,13 @@ def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind,
     sizes |= {"n_head": c.n_heads, "n_inner": c.d_mlp, "layer_norm_epsilon": c.layer_norm_epsilon}
     config = {"architectures": ["GPT2LMHeadModel"], "bos_token_id": 0, "eos_token_id": 0, **sizes}
     (folder / "config.json").write_text(json.dumps(config), "utf-8")
-    convert_folder(folder, tmp_path / "folder.gguf", kind)
+    return folder
+
+
+@pytest.mark.parametrize("kind", FILE_TYPES)
+def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, minigpt_s_folder, exported, tmp_path):
+    """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
+    convert_folder(minigpt_s_folder, tmp_path / "folder.gguf", kind)
     with read_gguf(tmp_path / "folder.gguf") as one, read_gguf(exported(kind)) as two:
         assert one.tensors.keys() == two.tensors.keys()
         for name in one.tensors:
