@@ -69,10 +69,11 @@ def near(facts: Facts) -> Near | None:
     whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
     agreed = agreed_from(facts.spec, facts.function)
     counts = {variant: agreed(variant.function) for variant in whole or alike}
-    alike = [variant for variant, n in counts.items() if n is not None and _agrees_there(facts, variant)]
+    calls = facts.calls if whole else tuple(good)
+    alike = [variant for variant, n in counts.items() if n is not None and _agrees_there(facts, variant, calls)]
     if not alike:
         return None
-    found = [_least(facts, variant, facts.calls if whole else good, agreed) for variant in alike]
+    found = [_least(facts, variant, calls, agreed) for variant in alike]
     found = [variant for variant in found if not does_otherwise(variant.phrase, facts.function, facts.spec.reference)]
     if not found:
         return None
@@ -82,7 +83,7 @@ def near(facts: Facts) -> Near | None:
         return None  # says nothing
     kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
     text = f"a solution that {', or that '.join([phrase for phrase in phrases if phrase in kinds.values()][:2])}"
-    covers = frozenset(call.number for call in (facts.calls if whole else good))
+    covers = frozenset(call.number for call in calls)
     cases = f"all {len(facts.calls)} cases" if whole else f"all {len(good)} cases with good input"
     if len(facts.calls) < len(cases_of(facts.spec)):  # none is tried after one that never ends
         cases = f"all {len(facts.calls)} cases tried" if whole else f"all {len(good)} cases tried with good input"
@@ -90,9 +91,15 @@ def near(facts: Facts) -> Near | None:
     return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
 
 
-def _agrees_there(facts: Facts, variant: Variant) -> bool:
-    """Whether a variant gives what the student's function gives, on inputs by which nothing is found."""
+def _agrees_there(facts: Facts, variant: Variant, calls: Sequence[Call]) -> bool:
+    """Whether a variant gives what the student's function gives, on inputs by which nothing is found.
+
+    On bad input only if some of the calls on which it agrees have one.
+    """
+    bad_too = any(call.refusal for call in calls)
     for call in (*facts.fresh, *facts.changed):
+        if call.refusal and not bad_too:
+            continue
         theirs = attempt(facts.spec, variant.function, call.case, SECONDS)
         if isinstance(theirs.error, TooSlow) or isinstance(call.outcome.error, TooSlow):
             continue
@@ -108,7 +115,7 @@ def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callab
         assert callable(mistake.wrong)
         alone = Variant(f"makes a known mistake: {mistake.name}", variant.rank, mistake.wrong)
         same = all(_agree(facts, alone, call) for call in calls) and agreed(mistake.wrong) is not None
-        if same and _agrees_there(facts, alone):
+        if same and _agrees_there(facts, alone, calls):
             return alone
     return variant
 
