@@ -37,7 +37,7 @@ def oracle(w, group_size):
 
 
 def cases(random):
-    """Whole steps, fractions and ties; scales that float16 changes; scales of 0; random weights."""
+    """Whole steps, fractions and ties; groups of one; scales that float16 changes; scales of 0; random weights."""
     steps = np.array([0.37, 0.83], np.float16).astype(np.float32)
     made = [
         ([[7, 1, 70, 10]], 2),
@@ -46,7 +46,7 @@ def cases(random):
         ([[1.0, 0.3571, 0.25, -1.0]], 4),  # 2.4997 exact steps, 2.5003 rounded ones
         (np.arange(-16, 14).reshape(6, 5).T, 3),
         (np.array([[7, 6.5], [7, -3.5]], np.float32) * steps[:, None], 2),  # ties; w * (1 / scale) misses them
-        (np.zeros((3, 2)), 1),
+        ([[0, 0], [0, 3], [0.5, 0]], 1),
         ([[1, 2, 0, 0, 3, 4], [1e-9, -1e-9, 3, 4, 2e-7, -1e-7]], 2),  # the first scale is 0 in float16, though the weights are more than its smallest number
         ([[6e-7, -6e-7, 3e-7, 0.0], [0.0] * 4, [0.0, 1.0, 2.0, 3.0]], 4),  # 1.44 of float16's smallest steps becomes 1: clipped
         ([[7, np.nextafter(np.float32(2.5), 3), np.nextafter(np.float32(1.5), 1), np.nextafter(np.float32(-0.5), -1), np.nextafter(np.float32(0.5), 0)]], 5),

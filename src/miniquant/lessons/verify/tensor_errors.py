@@ -60,7 +60,7 @@ def cases(random):
         ({"a": a}, {}),
         ({}, {"a": a}),
         ({"a": b}, {"a": b[:, :1]}),
-        ({"a": a[None, :]}, {"a": a[:, None]}),
+        ({"a": a[None, :], "b": a[:, None]}, {"a": a[:, None], "b": a[None, :]}),  # the shapes exchanged
         ({"b": c, "a": a}, {"b": array(0, NAN), "a": array(1, 2, float("inf"), 4)}),
         ({"c": a, "a": a, "b": a}, {"c": a, "A": a, "b": a}),  # only one in the middle
         ({"a": b, "b": a}, {"a": b, "b": a[:, None]}),
