@@ -34,7 +34,7 @@ BUILT = (
 class Step(NamedTuple):
     """A line to print, and a program of ``.venv`` to run with its arguments and variables.
 
-    A step that is ``beside`` runs while the next one does, and what it says comes after that one's lines.
+    A step that is ``beside`` runs while the next one that is not does, and what it says comes after that one's lines.
     """
 
     says: str
@@ -74,8 +74,8 @@ COMMANDS = {
         (
             Step("style", ("ruff", "check", ".")),
             Step("", ("ruff", "format", "--check", ".")),
-            Step("the student labs are what the solved ones give", ("python", "tools/notebooks.py", "--check")),
-            Step("", ("python", "tools/course.py", "--check")),
+            Step("student labs come from the solved ones", ("python", "tools/notebooks.py", "--check"), beside=True),
+            Step("", ("python", "tools/course.py", "--check"), beside=True),
             Step("", ("python", "tools/spanish.py", "--check")),
             Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
             Step("", (*COMPARED, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD)),
@@ -311,7 +311,7 @@ def perform(root: Path, command: Command, show: bool = False) -> int:
         arguments = [program(root, step.command[0]), *step.command[1:]]
         environment = {**variables(), **dict(step.variables)}
         if step.beside:
-            log = root / ".venv" / f"{step.command[0]}.log"
+            log = root / ".venv" / f"{Path(step.command[:2][-1]).stem}.log"
             with log.open("wb") as file:
                 beside.append((subprocess.Popen(arguments, cwd=root, env=environment, stdout=file, stderr=file), log))
             continue
