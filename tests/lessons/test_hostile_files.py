@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from thorough import tried
 
 import miniquant
 from miniquant import FormatError
@@ -21,7 +22,7 @@ from miniquant.lessons.hostile_files import given, limited
 from miniquant.lessons.hostile_files.build import gguf_file, info
 from miniquant.lessons.hostile_files.fuzz import damaged, fuzz, places
 from miniquant.lessons.hostile_files.limited import EXPORT, run_limited
-from miniquant.lessons.hostile_files.machine import Harm, Machine
+from miniquant.lessons.hostile_files.machine import ROUNDS, Harm, Machine
 from miniquant.lessons.hostile_files.naive import Parts, read_naive_gguf
 from miniquant.lessons.hostile_files.plot import hardening
 
@@ -88,14 +89,14 @@ ATTACKS = {
     "the same name": (gguf_file(info(b"a", (2,)), info(b"a", (2,), 8), data=bytes(16)), "lost tensor"),
     "out of the folder": (gguf_file(info(b"../../.profile", (1,)), data=bytes(4)), "file outside the folder"),
     "a terminal's commands": (gguf_file(info(b"\x1b[2J", (1,)), data=bytes(4)), "control characters"),
-    "tensors of nothing": (gguf_file(*[info(b"w", (0,))] * 10_000), "endless loop"),
+    "tensors of nothing": (gguf_file(*[info(b"w", (0,))] * 1000), "endless loop"),
 }
 
 
 @pytest.mark.parametrize("name", ATTACKS)
 def test_an_attack_harms_the_naive_reader_and_the_library_refuses_it_or_means_no_harm(name, tmp_path):
     data, kind = ATTACKS[name]
-    machine = Machine(memory=1 << 24 if kind == "endless loop" else 1 << 20)
+    machine = Machine(most_rounds=900 if kind == "endless loop" else ROUNDS)
     with pytest.raises(Harm) as caught:
         read_naive_gguf(data, machine)
     assert caught.value.kind == kind
@@ -298,23 +299,23 @@ def test_a_file_that_does_another_harm_or_none_does_not_pass(name, function):
 
 
 def test_the_fuzzer_finds_what_is_wrong_with_the_naive_reader_and_nothing_in_the_hardened_one(valid):
-    naive, fixed = fuzz(read_naive_gguf, valid, 6000), fuzz(hardened, valid, 6000)
+    naive, fixed = fuzz(read_naive_gguf, valid, 2500), fuzz(hardened, valid, 2500)
     assert {"huge allocation", "read past the file", "write past a buffer", "shared bytes"} <= naive.harms.keys()
     assert {"file outside the folder", "control characters", "crash: ZeroDivisionError"} <= naive.harms.keys()
     assert fixed.harms == {}
-    assert fixed.read > 300
+    assert fixed.read > 120
     assert "no harm found" in repr(fixed)
 
 
 @pytest.mark.parametrize("left_out", PARTS)
 def test_every_part_is_needed(left_out, valid):
     parts = Parts(**{name: part for name, part in PARTS.items() if name != left_out})
-    assert fuzz(lambda data, machine: read_naive_gguf(data, machine, parts), valid, 6000).harms
+    assert any(fuzz(lambda data, machine: read_naive_gguf(data, machine, parts), valid, n).harms for n in (500, 6000))
 
 
 def test_what_the_library_and_the_hardened_reader_both_read_they_read_alike(valid, tmp_path):
     path, both = tmp_path / "f", 0
-    for seed in range(2000):
+    for seed in range(tried(800, 2000)):
         known = places(valid[seed % 2])
         data = damaged(valid[seed % 2], *known, seed)
         path.unlink(missing_ok=True)
@@ -326,7 +327,7 @@ def test_what_the_library_and_the_hardened_reader_both_read_they_read_alike(vali
             both += 1
         except FormatError:
             pass
-    assert both > 100
+    assert both > 40
 
 
 def test_a_damaged_file_is_the_same_each_time(valid):

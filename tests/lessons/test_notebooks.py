@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 
@@ -20,7 +21,9 @@ every_student_lab = pytest.mark.parametrize("path", STUDENT, ids=lambda p: p.ste
 STUB_LINE = re.compile(r"^\s*(raise NotImplementedError|return|pass|else:|try:|\W*)\s*$")
 
 
+@functools.cache
 def read(path: Path) -> nbformat.NotebookNode:
+    """A notebook, read once for all tests: not to be changed where it is not a copy of one test's own."""
     return nbformat.read(path, as_version=4)
 
 

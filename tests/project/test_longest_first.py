@@ -47,9 +47,9 @@ def test_pytest_xdist_hands_such_files_to_one_worker(tmp_path):
         path.parent.mkdir(parents=True, exist_ok=True)
         names = "\n".join(f"def test_{number}_{n}(worker_id): print('at', worker_id, {number})" for n in range(3))
         path.write_text(f"{names}\n", "utf-8")
-    command = ["-m", "pytest", "-rP", "-n", "2", "--dist", "loadfile", "-p", "tools.longest_first", "-p", "no:nbval"]
+    command = ["-m", "pytest", "-rP", "-p", "xdist", "-n", "2", "--dist", "loadfile", "-p", "tools.longest_first"]
     files = [*TOGETHER, "tests/other.py"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [sys.executable, *command, f"--rootdir={tmp_path}", *files],
         cwd=tmp_path, env=environment, capture_output=True, text=True,

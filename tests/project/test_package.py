@@ -34,6 +34,14 @@ BUILT_FROM = (
 )
 
 
+BUILD = """import os, sys
+from setuptools import build_meta
+out, *folders = sys.argv[1:]  # a build changes what stands there
+for folder in folders:
+    os.chdir(folder)
+    build_meta.build_wheel(out)"""
+
+
 def quiet(*command: object, **options) -> str:
     """What a program prints; if it fails, the test fails with all that it said."""
     done = subprocess.run([*map(str, command)], capture_output=True, text=True, encoding="utf-8", **options)
@@ -52,8 +60,11 @@ def wheels(tmp_path_factory):
             shutil.copytree(ROOT / name, copy / name, ignore=unwanted)
         else:
             shutil.copy(ROOT / name, copy / name)
-    pip = (sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-index", "--no-build-isolation", "-w", out)
-    quiet(*pip, copy, copy / "packages" / "models")
+    folders = (copy, copy / "packages" / "models")
+    for folder in folders:
+        wanted = tomllib.loads((folder / "pyproject.toml").read_text("utf-8"))["build-system"]
+        assert wanted["build-backend"] == "setuptools.build_meta"
+    quiet(sys.executable, "-c", BUILD, out, *folders)  # as pip does, in one process for both
     return next(out.glob("miniquant-*.whl")), next(out.glob("miniquant_models-*.whl"))
 
 
@@ -71,7 +82,9 @@ class Environment:
         venv.create(folder, with_pip=False, symlinks=os.name != "nt")
         self.bin = folder / ("Scripts" if os.name == "nt" else "bin")
         self.python = self.bin / "python"
-        site = Path(quiet(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip())
+        self.site = site = Path(
+            quiet(self.python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+        )
         for name in set().union(*(needed(Requirement(each).name) for each in LIBRARY["dependencies"])):
             distribution = metadata.distribution(name)
             for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
@@ -80,6 +93,10 @@ class Environment:
                     (site / top).symlink_to(source, source.is_dir())
                 except OSError:  # Windows asks for a right that few have
                     shutil.copytree(source, site / top) if source.is_dir() else shutil.copy(source, site / top)
+
+    def unpack(self, wheel: Path) -> None:
+        """All that installing does with a wheel that has no commands."""
+        zipfile.ZipFile(wheel).extractall(self.site)
 
     def install(self, wheel: Path) -> None:
         quiet(sys.executable, "-m", "pip", "--python", self.python, "install", "-q", "--no-deps", "--no-index", wheel)
@@ -185,7 +202,7 @@ def test_without_the_models_an_error_says_what_to_install_and_with_them_they_are
         "their files; pip install 'miniquant[models]' brings them, and so does pip install ./packages/models in a "
         "checkout of the course"
     )
-    empty.install(wheels[1])
+    empty.unpack(wheels[1])
     found = empty.run(empty.python, "-c", LOOK)
     assert (found.returncode, found.stdout.split()[1]) == (0, "True"), found.stderr
 
