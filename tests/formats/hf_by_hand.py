@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,11 @@ import numpy as np
 
 def weights(seed: int, *shape: int) -> np.ndarray:
     """Bell-shaped, standard deviation 0.29, between -1 and 1: float32 that needs 18 bits, so nothing is rounded."""
+    return _weights(seed, *shape).copy()
+
+
+@cache
+def _weights(seed: int, *shape: int) -> np.ndarray:
     raw = np.random.PCG64(seed).random_raw(int(np.prod(shape, dtype=int)))
     parts = (raw >> np.uint64(at) & np.uint64(0xFFFF) for at in (0, 16, 32, 48))
     total = np.add.reduce([part.astype(np.int64) for part in parts])

@@ -184,16 +184,27 @@ def test_bytes_that_change_later_do_not_change_an_open_file():
         assert np.array_equal(file.tensor("größe"), W["größe"])
 
 
-@pytest.mark.parametrize("name", OPENED)
-def test_opening_a_file_loads_no_other_format_s_reader_and_no_torch(name, files):
+@pytest.fixture(scope="module")
+def modules(files) -> dict[str, list[str]]:
+    """What is loaded after the opening of each file, by a process that forgets what the opening of another loaded."""
     code = (
         "import json, sys\n"
         "from miniquant.formats.registry import open_any\n"
-        "file = open_any(sys.argv[1])\n"
-        "print(json.dumps(sorted(sys.modules)))"
+        "before = set(sys.modules)\n"
+        "for path in sys.argv[1:]:\n"
+        "    for name in set(sys.modules) - before:\n"
+        "        del sys.modules[name]\n"
+        "    file = open_any(path)\n"
+        "    print(json.dumps(sorted(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, files[name]], capture_output=True, text=True, check=True)
-    loaded = json.loads(done.stdout)
+    paths = [files[name] for name in OPENED]
+    done = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
+    return dict(zip(OPENED, map(json.loads, done.stdout.splitlines()), strict=True))
+
+
+@pytest.mark.parametrize("name", OPENED)
+def test_opening_a_file_loads_no_other_format_s_reader_and_no_torch(name, modules):
+    loaded = modules[name]
     assert "torch" not in loaded
     readers = {
         module.split(".")[2] for module in loaded if module.startswith("miniquant.") and module.endswith(".read")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 from torch.ao.quantization.observer import MinMaxObserver, PerChannelMinMaxObserver
 
 from miniquant.core.errors import QuantizationError, SchemeError
@@ -64,6 +65,7 @@ def test_the_ranges_of_the_integers():
 @every_dtype
 @both
 @pytest.mark.parametrize("scheme", QSchemeType, ids=lambda scheme: scheme.name)
+@settings(max_examples=tried(7, 100))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_scale_and_zero_point_are_those_of_pytorch_s_observers(dtype, symmetric, scheme, seed):
     w = weights(seed)
@@ -81,6 +83,7 @@ def test_scale_and_zero_point_are_those_of_pytorch_s_observers(dtype, symmetric,
 
 @every_dtype
 @both
+@settings(max_examples=tried(7, 100))
 @given(seed=st.integers(0, 2**32 - 1))
 def test_fake_quantization_is_pytorch_s_but_for_ties(dtype, symmetric, seed):
     w = weights(seed)

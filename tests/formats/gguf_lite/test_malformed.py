@@ -259,7 +259,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     refused, whole = Counter(), 0
 
     @given(damaged())
-    @settings(max_examples=800)
+    @settings(max_examples=tried(350, 800))
     @example(b"")
     @example(VALID)
     def read(data):
@@ -285,7 +285,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     # The damage got past the header and reached every check there is; and some files survived it.
     assert {"header.magic", "header.version", "header.n_tensors", "header.metadata_len", "metadata"} <= refused.keys()
     assert {"name_len", "name", "n_dims", "dims", "dtype", "offset", "scales"} <= refused.keys()
-    assert whole > 50
+    assert whole > 20
 
 
 @given(damaged())

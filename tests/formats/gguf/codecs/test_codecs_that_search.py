@@ -11,7 +11,6 @@ import platform
 import subprocess
 import sys
 import tracemalloc
-import warnings
 
 import gguf
 import numpy as np
@@ -28,6 +27,7 @@ from miniquant.formats.gguf.codecs.codec import split_fields
 from miniquant.formats.gguf.codecs.q8_k import FIELDS, decode_q8_k, encode_q8_k
 
 KINDS = [kind for kind, codec in CODECS.items() if codec.searches]
+pytestmark = pytest.mark.filterwarnings("error")  # no weights of any family are warned about
 SAME_COMPILER = platform.machine() in ("x86_64", "AMD64")
 f32 = np.float32
 every_type = pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
@@ -225,7 +225,7 @@ def test_weights_beyond_the_scale_s_float16_are_refused_by_the_writer(kind, tmp_
 
 @every_type
 def test_writing_takes_at_most_three_times_the_largest_tensor(kind, tmp_path):
-    w = np.ones((1000, 3328), f32)
+    w = np.ones((600, 3328), f32)
     write_gguf(tmp_path / "w.gguf", {"small": (w[:1], kind)}, {})
     tracemalloc.start()
     try:
@@ -247,7 +247,7 @@ def test_a_row_that_is_no_multiple_of_the_block_is_refused(kind):
 @every_type
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_bytes_do_not_depend_on_pieces_chunks_or_threads(kind, threads, monkeypatch):
-    w = blocks(student_t)[:37]
+    w = blocks(student_t)[:17]
     raw, back = encode(w, kind), decode(encode(w, kind), kind)
     monkeypatch.setattr(kquant, "PIECE", 3)
     monkeypatch.setattr(rows, "CHUNK", 7 * 256)
@@ -270,12 +270,9 @@ def test_more_bits_mean_a_smaller_error():
 
 
 @every_type
-def test_nothing_is_printed_or_warned_about(kind):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        for family in (*ORDINARY, *EDGES, lambda rng: np.full((2, 256), 1e30), lambda rng: np.full((2, 256), np.nan)):
-            decode(encode(blocks(family), kind), kind)
-            encode_q8_k(blocks(family) if np.isfinite(blocks(family)).all() else np.zeros((1, 256), f32))
+def test_nothing_is_warned_about_where_weights_are_too_large_or_nan_either(kind):
+    for value in (1e30, np.nan):
+        decode(encode(np.full((2, 256), value, f32), kind), kind)
 
 
 # ---- by hand ---------------------------------------------------------------------------------------------------------
@@ -361,6 +358,8 @@ def test_q8_k_is_ggml_s_to_the_byte_and_no_file_may_hold_it(tmp_path):
     assert np.abs(decode_q8_k(raw) - w).max() <= np.abs(w).max() / 127
     with pytest.raises(QuantizationError, match="no codec for Q8_K here"):
         encode(w, GGMLType.Q8_K)
+    for family in (*ORDINARY, *EDGES):  # there is no warning
+        assert encode_q8_k(blocks(family)).shape[1] == 292
 
 
 def test_q8_k_s_sums_are_those_of_sixteen_integers():

@@ -19,6 +19,13 @@ from miniquant.formats.gguf.types import GGMLType
 N = 16  # lanes
 
 
+def filled(value, dtype):
+    """Every lane has the number."""
+    lanes = np.empty(N, dtype)
+    lanes.fill(value)
+    return lanes
+
+
 def get(array, row):
     assert array.dtype in (np.float32, np.int32), array.dtype
     return array[row].copy()
@@ -45,7 +52,7 @@ REGISTERS = {
     "load": get,
     "store": put,
     "where": np.where,
-    "every": lambda value: np.full(N, value, np.float32),
+    "every": lambda value: filled(value, np.float32),
     "anywhere": np.any,
     "negative": np.negative,
     "rint": np.rint,
@@ -58,7 +65,7 @@ REGISTERS = {
     "read": read,
     "write": write,
     "write_past": write,
-    "every_int": lambda value: np.full(N, value, np.int32),
+    "every_int": lambda value: filled(value, np.int32),
     "unsigned": lambda v: v.astype(np.int32),
     "signed": lambda v: v.view(np.int8).astype(np.int32),
     "bytes_of": lambda v: v.astype(np.uint8),
