@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
@@ -52,6 +53,13 @@ def answer(name: str, strange: str):
     return eval(f"lambda {parameters}: RESULT", {"RESULT": STRANGE[strange]})
 
 
+@functools.cache
+def with_one_mistake(name: str):
+    """An exercise with a single mistake in its catalogue: a result is compared in the same way with each of them."""
+    spec = find(name)
+    return dataclasses.replace(spec, mistakes=spec.mistakes[:1])
+
+
 def now_and_then(name: str, strange: str):
     """The same, but each third call is right: so results are no constant, and every detector looks at them."""
     count = itertools.count(1)
@@ -64,7 +72,10 @@ def now_and_then(name: str, strange: str):
     return eval(f"lambda {parameters}: BODY({parameters})", {"BODY": body})
 
 
-NAMES = list(exercises())
+LOOKS = [name for name, spec in exercises().items() if spec.observe or spec.parts or spec.places]  # at results itself
+OTHERS = [name for name in exercises() if name not in LOOKS][:: tried(5, 1)]
+OF_A_TYPE = ["read_magic", "gptq_matrix", "group_reshape", "unpack_k_scales", "fit_scale_and_minimum"]  # no other's
+NAMES = [name for name in exercises() if name in {*LOOKS, *OTHERS, *OF_A_TYPE}]
 STEP = tried(26, 5)  # an exercise meets every so many of the results
 TURN = tried(2, 1)  # in everyday runs each exercise is in one of the two tests below
 
@@ -73,7 +84,7 @@ TURN = tried(2, 1)  # in everyday runs each exercise is in one of the two tests 
 def test_no_result_is_too_strange_for_a_report(number):
     name = NAMES[number]
     for strange in list(STRANGE)[number // TURN % STEP :: STEP]:  # neighbours meet the others
-        report = evaluate(find(name), answer(name, strange), search=False)
+        report = evaluate(with_one_mistake(name), answer(name, strange), search=False)
         assert report.status == "failed"
         assert repr(report)
         assert report._repr_html_()
@@ -83,7 +94,7 @@ def test_no_result_is_too_strange_for_a_report(number):
 def test_no_result_among_right_ones_is_too_strange_for_a_detector(number):
     name = NAMES[number]
     for strange in list(STRANGE)[(number // TURN + STEP // 2) % STEP :: STEP]:
-        assert repr(evaluate(find(name), now_and_then(name, strange), search=False))
+        assert repr(evaluate(with_one_mistake(name), now_and_then(name, strange), search=False))
 
 
 @pytest.mark.parametrize("name", ["byte_order", "rmse", "quantize_per_tensor", "tensor_errors", "header_bytes"])

@@ -63,7 +63,7 @@ def change_of(before: tuple[Any, ...], after: tuple[Any, ...]) -> Change | None:
     Change(index=1, before=[2], after=[3], place="['a']")
     """
     for index, (old, new) in enumerate(zip(before, after)):
-        if found := _first(old, new):
+        if old is not new and (found := _first(old, new)):
             place, was, now = found
             return Change(index, was, now, place)
     return None
@@ -102,6 +102,8 @@ def _first(before: Any, after: Any) -> Place | None:
     else:
         return None
     for place, old, new in inside:
+        if old is new:  # as a copy of a number or a text is
+            continue
         if type(old) is not type(new) or (_is_plain(old) and not equal(old, new)):
             return "", before, after
         if found := _first(old, new):

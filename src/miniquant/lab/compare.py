@@ -122,6 +122,8 @@ def equal(a: Any, b: Any, tolerance: float = 0.0, *, ordered: bool = True) -> bo
 
 def _same(a: Any, b: Any, tolerance: float, ordered: bool) -> bool:
     """Whether there is no difference from ``a`` to ``b``, nor from ``b`` to ``a``; it writes no sentence about one."""
+    if type(a) is type(b) and type(a) in (int, float):
+        return bool(a == b) or _close(a, b, tolerance)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
         return a.shape == b.shape and a.dtype == b.dtype and bool(_same_numbers(a, b, tolerance).all())
     if type(a) is type(b) and isinstance(a, str | bytes):
@@ -136,6 +138,9 @@ def _same(a: Any, b: Any, tolerance: float, ordered: bool) -> bool:
 
 def _same_numbers(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:
     """For arrays of one shape and dtype, which elements are equal: both NaN, or no farther apart than ``tolerance``."""
+    if a.dtype.kind in "biu":
+        whole: np.ndarray = a == b
+        return whole
     with np.errstate(invalid="ignore"):  # a signalling NaN, as bytes read in the wrong place may be
         same: np.ndarray = a == b
         if a.dtype.kind == "f" and not same.all():

@@ -41,23 +41,35 @@ def search_scale(w, cost, tries):
 
 
 def oracle(w, cost, tries):
-    """Block by block: the levels of a try in Python's own numbers, its scale and its error in exact fractions."""
+    """Block by block, in Python's own numbers: levels as the docstring says, scales and errors in whole numbers.
+
+    With up = Σ cost × w × level and down = Σ cost × level², the scale is up / down, and the error is what all tries
+    have in common, Σ cost × w², less up² / down.
+    """
     scales, chosen = [], []
     for row, weights in zip(w.tolist(), cost.tolist()):
         extreme = max(row, key=abs)  # the first of the largest
-        exact = [(Fraction(x), Fraction(c)) for x, c in zip(row, weights)]
+        costs, _ = _whole(weights)
+        values, unit = _whole(row)
+        products = [c * x for x, c in zip(values, costs)]
         best = None
         for t in tries:
             levels = [min(7, max(-8, round(x * (-t / extreme)))) for x in row]
-            up = sum(c * x * q for (x, c), q in zip(exact, levels))
-            down = sum(c * q * q for (_, c), q in zip(exact, levels))
-            s = up / down
-            error = sum(c * (x - s * q) ** 2 for (x, c), q in zip(exact, levels))
-            if best is None or error < best[0]:
-                best = (error, float(s), levels)
+            up = sum(product * q for product, q in zip(products, levels))
+            down = sum(c * q * q for c, q in zip(costs, levels))
+            gain = Fraction(up * up, down)
+            if best is None or gain > best[0]:
+                best = (gain, float(Fraction(up, down * unit)), levels)
         scales.append([best[1]])
         chosen.append(best[2])
     return np.array(scales), np.array(chosen, np.int8)
+
+
+def _whole(values):
+    """Numbers as whole numbers of one unit, and how many of these units are 1."""
+    pairs = [x.as_integer_ratio() for x in values]
+    unit = max(below for _, below in pairs)  # all are powers of two
+    return [above * (unit // below) for above, below in pairs], unit
 
 
 def _block(*first):

@@ -64,13 +64,13 @@ class Parsed(NamedTuple):
 
 
 def oracle(data, position):
-    """Takes bytes from the front of a list, and fails when it is empty."""
-    left = list(data[position:])
+    """Takes bytes from a list, of which the last comes first, and fails when it is empty."""
+    left = list(data[position:])[::-1]
 
     def take(count, field):
         if len(left) < count:
             raise FormatError(f"{field} needs {count} bytes, and the file ends after {len(left)}")
-        return bytes(left.pop(0) for _ in range(count))
+        return bytes(left.pop() for _ in range(count))
 
     name = take(number(take(2, "name_len")), "name")
     dims = tuple(number(take(4, "dims")) for _ in range(number(take(1, "n_dims"))))

@@ -1,5 +1,7 @@
 """A layer in integers."""
 
+import operator
+
 import numpy as np
 
 from ...lab import Exercise, Mistake, edit
@@ -23,7 +25,7 @@ def oracle(q_x, scale_x, q_w, scale_w):
     """One product at a time, in Python's integers."""
     found = []
     for row, s in zip(q_x.tolist(), scale_x[:, 0].tolist()):
-        sums = [sum(a * b for a, b in zip(row, weights)) for weights in q_w.tolist()]
+        sums = [sum(map(operator.mul, row, weights)) for weights in q_w.tolist()]
         found.append([nearest32(total * s * t) for total, t in zip(sums, scale_w[:, 0].tolist())])
     return np.array(found, np.float32)
 
