@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from lines import lines_of_python
-from thorough import tried
+from thorough import in_turns, tried
 
 from conformance import gguf_files as bad
 from conformance.gguf_files import CORPUS, LENIENT, VALID
@@ -136,7 +136,7 @@ def test_what_the_specification_allows_is_read_though_llama_cpp_refuses_it(name,
 
 def test_a_file_cut_anywhere_is_refused(scratch):
     for original, padding in ((VALID, 0), (SEED, 56)):
-        for length in (n for n in range(len(original) - padding) if n < 840 or n % 5 == 0):
+        for length in (n for n in range(len(original) - padding) if (n < 840 and n % 2 == 0) or n % 9 == 0):
             scratch.write_bytes(original[:length])
             with pytest.raises(FormatError):
                 read_everything(scratch)
@@ -228,8 +228,7 @@ def test_a_bigger_lie_costs_no_more_memory(power, scratch):
             read_everything(scratch)
 
 
-@pytest.mark.parametrize("fill", [b"\0", b"\1", b"a", b"\xff"])
-@pytest.mark.parametrize("share", [1, 8, 24, 1000])
+@pytest.mark.parametrize(("share", "fill"), in_turns([1, 8, 24, 1000], [b"\0", b"\1", b"a", b"\xff"]))
 def test_a_lie_in_a_large_file_costs_no_more_than_the_file(share, fill, scratch):
     """The counts are as large as the file's size can bear."""
     size = 1_000_000

@@ -126,8 +126,8 @@ EDGES += [small_for_float16, tiny, subnormal, large]
 
 
 def blocks(family):
-    """(n, 256) float32, the same in every run; in everyday runs a quarter of them."""
-    return np.ascontiguousarray(family(np.random.default_rng(5)).astype(f32)[:: tried(4, 1)])
+    """(n, 256) float32, the same in every run; in everyday runs an eighth of them."""
+    return np.ascontiguousarray(family(np.random.default_rng(5)).astype(f32)[:: tried(8, 1)])
 
 
 def rmse(w, raw, kind):
@@ -149,14 +149,17 @@ def official_decode(raw, kind):
 
 @every_type
 @pytest.mark.parametrize("family", [*ORDINARY, *EDGES], ids=lambda family: family.__name__)
-def test_the_error_is_ggml_s_and_on_x86_the_bytes_are(kind, family, ggml):
+def test_the_error_is_ggml_s_and_on_x86_the_bytes_are_and_both_referees_decode_them_as_we_do(kind, family, ggml):
     w = blocks(family)
     before = w.copy()
     ours, theirs = encode(w, kind), ggml.quantize(w, kind)
+    back = decode(ours, kind)
     assert rmse(w, ours, kind) <= 1.02 * rmse(w, theirs, kind)
+    assert same_floats(back, official_decode(ours, kind))
     assert np.array_equal(w.view(np.uint32), before.view(np.uint32))
     if SAME_COMPILER:
         assert np.array_equal(ours, theirs)
+        assert same_floats(back, ggml.dequantize(ours, kind))
     elif family in ORDINARY:
         assert (ours == theirs).all(axis=1).mean() > 0.5
 
@@ -167,15 +170,6 @@ def test_the_two_percent_see_an_encoder_that_does_not_search(kind, ggml, monkeyp
     monkeypatch.setenv("MINIQUANT_COMPILED", "0")  # the other form has no steps to take away
     w = blocks(gaussian)
     assert rmse(w, rows.encode(w, kind), kind) > 1.02 * rmse(w, ggml.quantize(w, kind), kind)
-
-
-@every_type
-@pytest.mark.parametrize("family", [*ORDINARY, *EDGES], ids=lambda family: family.__name__)
-def test_encoded_weights_decode_as_both_referees_decode_them(kind, family, ggml):
-    raw = encode(blocks(family), kind)
-    assert same_floats(decode(raw, kind), official_decode(raw, kind))
-    if SAME_COMPILER:
-        assert same_floats(decode(raw, kind), ggml.dequantize(raw, kind))
 
 
 @every_type
