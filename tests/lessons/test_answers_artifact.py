@@ -177,7 +177,7 @@ def report(source):
     scope = dict(GIVEN)
     exec(source, scope)
     name = next(name for name in scope if name not in GIVEN and not name.startswith("__"))
-    return evaluate(find(name), scope[name])
+    return evaluate(find(name), scope[name], search=False)
 
 
 @pytest.mark.parametrize("style", RIGHT)

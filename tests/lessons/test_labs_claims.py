@@ -226,20 +226,6 @@ ANSWERS = [
         "right on all",
     ),
     (
-        "model_shapes",
-        """def model_shapes(names):
-    n = st.integers(1, 300)
-    return st.dictionaries(st.sampled_from(names), st.tuples(n) | st.tuples(st.integers(1, 8), n), max_size=5)""",
-        "whole blocks left to chance",
-    ),
-    (
-        "model_shapes",
-        """def model_shapes(names):
-    n = st.sampled_from([32, 64]) | st.integers(1, 300)
-    return st.dictionaries(st.sampled_from(names), st.tuples(n) | st.tuples(st.integers(0, 8), n), max_size=5)""",
-        "the number of rows must be from 1 to 8",
-    ),
-    (
         "size_is_true",
         """def size_is_true(said, n_bytes):
     number, unit = said.split()
@@ -282,6 +268,29 @@ def test_an_answer_in_another_style_is_judged_by_what_it_does(name, source, said
     exec(source, scope)
     report = evaluate(find(name), scope[name])
     assert said in repr(report)
+
+
+def test_a_strategy_in_another_style_has_the_results_of_the_mistake_that_it_makes():
+    def model_shapes(names):
+        n = st.integers(1, 300)
+        return st.dictionaries(st.sampled_from(names), st.tuples(n) | st.tuples(st.integers(1, 8), n), max_size=5)
+
+    spec = find("model_shapes")
+    (mistake,) = [mistake for mistake in spec.mistakes if mistake.name == "whole blocks left to chance"]
+    mine, theirs, right = (
+        [judged(function, case) for case in spec.all_cases()]
+        for function in (model_shapes, mistake.wrong, spec.reference)
+    )
+    assert mine == theirs != right
+
+
+def test_the_first_draw_that_is_no_valid_model_is_named():
+    def model_shapes(names):
+        n = st.sampled_from([32, 64]) | st.integers(1, 300)
+        return st.dictionaries(st.sampled_from(names), st.tuples(n) | st.tuples(st.integers(0, 8), n), max_size=5)
+
+    found = judged(model_shapes, find("model_shapes").all_cases()[0])
+    assert found["a draw that is no valid model"].endswith("the number of rows must be from 1 to 8")
 
 
 def test_the_dims_of_a_drawn_shape_may_be_integers_of_numpy():

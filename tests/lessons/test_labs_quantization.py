@@ -222,7 +222,7 @@ def report(head: str, body: str):
     scope = {"np": np, **{other: find(other).reference for other in others}}
     code = textwrap.indent(textwrap.dedent(body if body.startswith("\n") else f"        {body}").strip(), "    ")
     exec(f"def {head}:\n{code}\n", scope)
-    return evaluate(find(name), scope[name])
+    return evaluate(find(name), scope[name], search=False)
 
 
 @pytest.mark.parametrize(("head", "body"), RIGHT)

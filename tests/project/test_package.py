@@ -99,7 +99,19 @@ class Environment:
         zipfile.ZipFile(wheel).extractall(self.site)
 
     def install(self, wheel: Path) -> None:
-        quiet(sys.executable, "-m", "pip", "--python", self.python, "install", "-q", "--no-deps", "--no-index", wheel)
+        quiet(
+            sys.executable,
+            "-m",
+            "pip",
+            "--python",
+            self.python,
+            "install",
+            "-q",
+            "--no-deps",
+            "--no-index",
+            "--no-compile",
+            wheel,
+        )
 
     def run(self, *command: object, cwd: Path | None = None, **variables: str) -> subprocess.CompletedProcess:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
