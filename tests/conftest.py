@@ -51,18 +51,37 @@ def trained():
 @pytest.fixture(scope="session")
 def exported(trained, tmp_path_factory):
     """The GGUF file of the trained MiniGPT in a type, written when it is asked for first. Do not change it."""
+    return _written_once(trained, tmp_path_factory.mktemp("exported"))
+
+
+def _written_once(model, folder):
     from miniquant.models.corpus import load_tokenizer
     from miniquant.models.to_gguf import write_minigpt
-
-    folder = tmp_path_factory.mktemp("exported")
 
     def get(kind):
         path = folder / f"{kind}.gguf"
         if not path.exists():
-            write_minigpt(path, trained, load_tokenizer(), kind)
+            write_minigpt(path, model, load_tokenizer(), kind)
         return path
 
     return get
+
+
+@pytest.fixture(scope="session")
+def shallow(trained):
+    """The first layer of the trained model as a model: real weights, a third of the work. Do not change it."""
+    from dataclasses import replace
+
+    from miniquant.models.minigpt import parameter_shapes, with_weights
+
+    config, state = replace(trained.config, n_layers=1), trained.state_dict()
+    return with_weights(config, {name: state[name] for name in parameter_shapes(config)})
+
+
+@pytest.fixture(scope="session")
+def shallow_in(shallow, tmp_path_factory):
+    """The GGUF file of that model in a type, written when it is asked for first. Do not change it."""
+    return _written_once(shallow, tmp_path_factory.mktemp("shallow"))
 
 
 @pytest.fixture(scope="session")

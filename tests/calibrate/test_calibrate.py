@@ -1,5 +1,7 @@
 """What AWQ, SmoothQuant and planted outliers share: folds that change nothing, and layers that get no worse."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -147,15 +149,15 @@ def test_any_positive_scale_may_be_folded(seed):
     assert apart(model, twin, tokens) < 1e-4
 
 
-def test_a_fold_of_fc1_into_fc2_would_be_wrong_under_gelu(trained, text):
-    twin = smoothquant(trained, text, 0.5)
+def test_a_fold_of_fc1_into_fc2_would_be_wrong_under_gelu(shallow, text, folded):
+    twin = copy.deepcopy(folded("SmoothQuant", False)[1])
     with torch.no_grad():
         for block in twin.layers:
             scale = torch.linspace(0.5, 2, 1024)
             block.mlp.fc1.weight /= scale[:, None]
             block.mlp.fc1.bias /= scale
             block.mlp.fc2.weight *= scale
-    assert apart(trained, twin, text) > 1
+    assert apart(shallow, twin, text) > 1
 
 
 @pytest.mark.parametrize("scale", [np.zeros(64), -np.ones(64), np.ones(63), np.full(64, np.nan), np.full(64, np.inf)])
@@ -169,13 +171,13 @@ ALGORITHMS = {"AWQ": lambda m, t: awq(m, t, clip=False), "SmoothQuant": smoothqu
 
 
 @pytest.fixture(scope="module")
-def folded(trained, text):
+def folded(shallow, text):
     """A model as trained or with planted outliers, and its twin by an algorithm, made once; neither may be changed."""
     made = {}
 
     def get(algorithm, planted):
         if (algorithm, planted) not in made:
-            model = plant_outliers(trained) if planted else trained
+            model = plant_outliers(shallow) if planted else shallow
             before = {name: p.clone() for name, p in model.state_dict().items()}
             twin = ALGORITHMS[algorithm](model, text)
             assert all(torch.equal(p, before[name]) for name, p in model.state_dict().items()), "the model was touched"
@@ -246,10 +248,10 @@ def test_a_row_whose_error_stays_the_same_is_not_worse():
     assert rows_made_worse(w, far, w, np.eye(32), rule).tolist() == [False, False, False]
 
 
-def test_a_clipped_model_still_computes_nearly_the_same(trained, text):
+def test_a_clipped_model_still_computes_nearly_the_same(shallow, text):
     with torch.no_grad():
         ids = torch.from_numpy(text[:2])
-        logits = [model(ids) for model in (trained, awq(trained, text, "int3_g64"))]
+        logits = [model(ids) for model in (shallow, awq(shallow, text, "int3_g64"))]
     assert (logits[0].argmax(-1) == logits[1].argmax(-1)).float().mean() > 0.9
     assert 1e-3 < (logits[0] - logits[1]).norm() / logits[0].norm() < 0.1
 
@@ -290,10 +292,10 @@ def test_awq_saves_a_model_with_planted_outliers_and_hardly_helps_one_without(fo
 # ---- planted outliers ------------------------------------------------------------------------------------------------
 
 
-def test_planted_outliers_change_no_bit_of_the_logits_and_are_there(trained, text):
-    twin = plant_outliers(trained)
-    assert apart(trained, twin, text) == 0
-    for (name, _, seen), (_, _, before) in zip(walk_linear_layers(twin, text), walk_linear_layers(trained, text)):
+def test_planted_outliers_change_no_bit_of_the_logits_and_are_there(shallow, text):
+    twin = plant_outliers(shallow)
+    assert apart(shallow, twin, text) == 0
+    for (name, _, seen), (_, _, before) in zip(walk_linear_layers(twin, text), walk_linear_layers(shallow, text)):
         ratio = seen.largest / before.largest
         planted = 5 if name.endswith(("qkv", "fc1")) else 0
         assert (ratio == 32).sum() == planted and (ratio == 1).sum() == len(ratio) - planted
@@ -320,16 +322,15 @@ def test_smooth_scales_by_hand():
     assert smooth_scale(np.array([16.0, 0.0, 5.0]), w, 0).tolist() == [0.25, 1, 1]
 
 
-def test_half_of_the_difficulty_leaves_activations_and_weights_alike_in_range(trained, text):
-    twin = smoothquant(plant_outliers(trained), text, 0.5)
+def test_half_of_the_difficulty_leaves_activations_and_weights_alike_in_range(folded, text):
+    _, twin = folded("SmoothQuant", True)
     for name, layer, seen in walk_linear_layers(twin, text):
         if name.endswith(("proj", "fc1")):  # v's rows are scaled once more, after qkv's columns were
             assert np.allclose(seen.largest, np.abs(get_weight(layer)).max(axis=0), rtol=1e-3), name
 
 
-def test_eight_bits_for_both_need_smoothing_where_outliers_are_planted(trained, text):
-    planted = plant_outliers(trained)
-    errors = [apart(trained, w8a8(m), text) for m in (trained, planted, smoothquant(planted, text))]
+def test_eight_bits_for_both_need_smoothing_where_outliers_are_planted(shallow, folded, text):
+    errors = [apart(shallow, w8a8(m), text) for m in (shallow, *folded("SmoothQuant", True))]
     assert errors[1] > 3 * errors[0] and errors[2] < 1.5 * errors[0]
 
 

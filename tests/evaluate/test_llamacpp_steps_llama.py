@@ -35,7 +35,7 @@ PARTS = [
     "ffn_swiglu",
     "l_out",
 ]
-TOKENS = np.random.default_rng(0).integers(3, 500, 48)
+TOKENS = np.random.default_rng(0).integers(3, 500, 24)
 
 
 @dataclass

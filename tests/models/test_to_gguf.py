@@ -232,13 +232,13 @@ def ggml():
 
 
 @pytest.mark.parametrize("kind", [kind for kind in FILE_TYPES if kind != "Q2_0"])
-def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, exported, ggml):
+def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, shallow, shallow_in, ggml):
     """The package's, and ggml's for what it cannot encode: types that search, NVFP4 and Q1_0."""
-    types = minigpt_types(trained, kind)
-    reader = gguf.GGUFReader(exported(kind))
+    types = minigpt_types(shallow, kind)
+    reader = gguf.GGUFReader(shallow_in(kind))
     found = {tensor.name: tensor for tensor in reader.tensors}
-    assert list(found) == [gguf_name(name) for name in trained.state_dict()]
-    for name, w in trained.state_dict().items():
+    assert list(found) == [gguf_name(name) for name in shallow.state_dict()]
+    for name, w in shallow.state_dict().items():
         tensor = found[gguf_name(name)]
         official = gguf.GGMLQuantizationType[types[name]]
         assert tensor.tensor_type == official
@@ -248,15 +248,15 @@ def test_every_tensor_holds_the_bytes_of_the_official_quantizer(kind, trained, e
         assert tensor.data.tobytes() == theirs.tobytes()
 
 
-def test_a_file_in_a_type_that_the_official_package_lacks_holds_ggml_s_bytes(trained, exported, ggml):
-    types = minigpt_types(trained, "Q2_0")
-    ggml.check(exported("Q2_0"))
-    with read_gguf(exported("Q2_0")) as file:
-        for name, w in trained.state_dict().items():
+def test_a_file_in_a_type_that_the_official_package_lacks_holds_ggml_s_bytes(shallow, shallow_in, ggml):
+    types = minigpt_types(shallow, "Q2_0")
+    ggml.check(shallow_in("Q2_0"))
+    with read_gguf(shallow_in("Q2_0")) as file:
+        for name, w in shallow.state_dict().items():
             dtype, raw = GGMLType[types[name]], file.raw(gguf_name(name))
             assert file.tensors[gguf_name(name)].dtype == dtype
             assert raw.tobytes() == (ggml.quantize(w.numpy(), dtype) if dtype.quantized else w.numpy()).tobytes()
-    with LlamaCpp(exported("Q2_0")) as llama:
+    with LlamaCpp(shallow_in("Q2_0")) as llama:
         assert "file type   = Q2_0\n" in llama.log
 
 
@@ -280,9 +280,9 @@ def test_a_random_model_comes_back_as_its_type_holds_it(kind, tokenizer, path):
 
 
 @every_kind
-def test_the_same_model_gives_the_same_bytes(kind, trained, tokenizer, exported, path):
-    write_minigpt(path, trained, tokenizer, kind)
-    assert path.read_bytes() == exported(kind).read_bytes()
+def test_the_same_model_gives_the_same_bytes(kind, shallow, tokenizer, shallow_in, path):
+    write_minigpt(path, shallow, tokenizer, kind)
+    assert path.read_bytes() == shallow_in(kind).read_bytes()
 
 
 def test_a_model_whose_rows_are_no_whole_blocks_is_refused_with_a_remedy(tokenizer, path):

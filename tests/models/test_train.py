@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import runpy
 import sys
 from itertools import pairwise
 
@@ -153,7 +153,10 @@ def test_the_committed_minillama_was_made_by_the_defaults_of_the_command():
         assert json.loads(file.metadata()["made"])["recipe"] == vars(RECIPES["llama"])
 
 
-def test_the_command_runs_as_a_module():
-    done = subprocess.run([sys.executable, "-m", "miniquant.models.train", "--help"], capture_output=True, text=True)
-    assert done.returncode == 0
-    assert "--warm-up" in done.stdout
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+def test_the_command_runs_as_a_module(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["train", "--help"])
+    with pytest.raises(SystemExit) as stopped:
+        runpy.run_module("miniquant.models.train", run_name="__main__")
+    assert stopped.value.code == 0
+    assert "--warm-up" in capsys.readouterr().out

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -32,16 +33,23 @@ from miniquant.models.huggingface.convert import convert_folder
 SMALL = {"num_hidden_layers": 1}
 
 
-@pytest.fixture
-def folder(tmp_path):
-    save_llama(tmp_path / "folder", **SMALL)
-    return tmp_path / "folder"
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A small Llama in one file and in shards, saved once."""
+    base = tmp_path_factory.mktemp("saved")
+    save_llama(base / "one", **SMALL)
+    save_llama(base / "shards", max_shard_size="40KB", **SMALL)
+    return base
 
 
 @pytest.fixture
-def shards(tmp_path):
-    save_llama(tmp_path / "folder", max_shard_size="40KB", **SMALL)
-    return tmp_path / "folder"
+def folder(saved, tmp_path):
+    return shutil.copytree(saved / "one", tmp_path / "folder")
+
+
+@pytest.fixture
+def shards(saved, tmp_path):
+    return shutil.copytree(saved / "shards", tmp_path / "folder")
 
 
 def refused(folder, message, error=FormatError, kind="f16"):
@@ -453,10 +461,11 @@ before = int(re.search(r"VmRSS:\\s+(\\d+)", status)[1])
 convert_folder(large, output, kind)
 print((int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) - before) * 1024)
 """
+ROWS = {torch.float32: 4096, torch.bfloat16: 8192}  # of 1024 numbers: 16 MB
 LARGE = {
-    save_llama: {"vocab_size": 8192, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
-    save_qwen2: {"vocab_size": 8192, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
-    save_gpt2: {"n_embd": 1024, "n_inner": 8192, "n_layer": 1},  # transposed
+    save_llama: lambda rows: {"vocab_size": rows, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
+    save_qwen2: lambda rows: {"vocab_size": rows, "hidden_size": 1024, "intermediate_size": 512, **SMALL},
+    save_gpt2: lambda rows: {"n_embd": 1024, "n_inner": rows, "n_layer": 1},  # transposed
 }
 
 
@@ -466,7 +475,7 @@ def test_it_takes_no_torch_and_at_most_three_times_the_largest_tensor(save, dtyp
     """Of real memory, what is mapped of the checkpoint included."""
     pre = {"pre": "sentencepiece"} if save is save_llama else {}
     save(tmp_path / "small", dtype, **pre)
-    save(tmp_path / "large", dtype, **pre, **LARGE[save])
+    save(tmp_path / "large", dtype, **pre, **LARGE[save](ROWS[dtype]))
     largest = max(stored.n_bytes for stored in open_checkpoint(tmp_path / "large").values())
     assert largest >= 16_000_000
     for kind in ("f32", "q8_0"):

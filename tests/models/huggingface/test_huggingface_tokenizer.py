@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from contextlib import ExitStack
 from itertools import permutations
 
@@ -39,10 +40,17 @@ def folders(tmp_path_factory):
     return base
 
 
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The folder of a small Llama, saved once."""
+    folder = tmp_path_factory.mktemp("saved") / "folder"
+    save_llama(folder, num_hidden_layers=1)
+    return folder
+
+
 @pytest.fixture
-def folder(tmp_path):
-    save_llama(tmp_path / "folder", num_hidden_layers=1)
-    return tmp_path / "folder"
+def folder(saved, tmp_path):
+    return shutil.copytree(saved, tmp_path / "folder")
 
 
 def metadata(folder):
