@@ -437,3 +437,16 @@ def test_a_sum_of_multiples_is_one_on_further_inputs_as_well():
     assert "the result is 2 times `a` plus `b`" in of_habits(facts, facts.wrong).text
     vars(facts)["fresh"] = (replace(facts.calls[0], outcome=Outcome(result=-1)),)
     assert "plus" not in getattr(of_habits(facts, facts.wrong), "text", "")
+
+
+def test_a_sum_with_which_more_is_computed_stands_in_brackets():
+    def share(bits, size):
+        """The bits of a weight. -> float"""
+        return bits + 16 / size
+
+    spec = made(share, [(b, s) for b, s in ((3, 4), (4, 32), (8, 16), (2, 8), (5, 64), (6, 128))])
+    spec = replace(spec, quantities=lambda bits, size: {"`size` - 1": size - 1, "16 / `size`": 16 / size})
+    facts = Facts(spec, function := (lambda bits, size: bits + 16 / (size - 1)), _calls(spec, function))
+    assert next(of_differences(facts, facts.calls)).text == "every number is too large by (16 / `size`) / (`size` - 1)"
+    texts = [seen.text for seen in of_formulas(1, 22, {"`n` - 1": 7.0})]
+    assert "the result is too large by 3 times (`n` - 1)" in texts

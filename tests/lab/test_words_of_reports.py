@@ -90,9 +90,9 @@ def test_what_is_said_of_a_text_is_so(expected, got, words):
 
 
 def test_an_answer_given_beyond_the_cases_is_not_said_never_to_be_given():
-    spec = made(lambda n: n % 7 == 3, [(n,) for n in (3, 10, 17, 24, 31, 5, 6, 1)])
-    text = seen(spec, lambda n: n in (2, 4, 11, 38))
-    assert "never answers" not in text and "for every input tried" not in text
+    spec = made(lambda n: n % 7 == 3, [(n,) for n in (3, 17, 24, 31, 5, 6, 1, 2)])
+    text = seen(spec, lambda n: n in (4, 10))
+    assert "is never the answer" not in text and "for every input tried" not in text
 
 
 def test_of_two_narrow_types_of_one_argument_none_is_called_the_one_that_overflows():

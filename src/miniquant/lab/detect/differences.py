@@ -9,7 +9,7 @@ import numpy as np
 
 from ..verdict import Call, Facts
 from .formulas import numbers_of, scalar
-from .seen import Seen, number
+from .seen import Seen, bracketed, number
 
 FEWEST, CALLS = 3, 5  # differences that are not the same, and wrong numbers: fewer may be in proportion by chance
 CLOSE = 1e-9
@@ -29,8 +29,10 @@ def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
     names = [name for name in tables[0] if all(table.get(name) for table in tables)]  # known in all, and not 0
     values = {name: np.array([table[name] for table in tables]) for name in names}
     terms = list(values.items())
-    terms += [(f"{a} × {b}", values[a] * values[b]) for a, b in permutations(names, 2) if a <= b]
-    terms += [(f"{a} / {b}", values[a] / values[b]) for a, b in permutations(names, 2)]
+    for a, b in permutations(names, 2):
+        terms += [(f"{bracketed(a)} × {bracketed(b)}", values[a] * values[b])] if a <= b else []
+    for a, b in permutations(names, 2):
+        terms += [(f"{bracketed(a)} / {bracketed(b)}", values[a] / values[b])]
     for rank, (words, term) in enumerate(terms):
         factor = off / term
         if np.allclose(factor, factor[0], rtol=CLOSE, atol=0):
@@ -50,5 +52,5 @@ def _times(factor: float, words: str) -> str:
         return words
     inverse = 1 / factor
     if np.isclose(inverse, round(inverse), rtol=CLOSE, atol=0):
-        return f"{words} / {round(inverse)}"
-    return f"{number(factor)} times {words}"
+        return f"{bracketed(words)} / {round(inverse)}"
+    return f"{number(factor)} times {bracketed(words)}"

@@ -13,7 +13,7 @@ import numpy as np
 from ...core.arrays import is_torch
 from ..spec import Case, Exercise, Same
 from ..verdict import Call, Facts
-from .seen import Seen, number
+from .seen import Seen, bracketed, number
 
 EXACT = 2**53  # below it, a float holds every whole number
 MULTIPLES = (1, 2, 3, 4, 8, 16, 32, 100, 0.5, 0.25, 0.125)
@@ -76,7 +76,7 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
         yield from _of_values(e, g, known)
     for (one, p), (two, q) in permutations(quantities.items(), 2):
         if q and p != 1 and _close(off, (p - 1) * q):
-            text = f"the result is the right one and {two}, times {one} less 1"
+            text = f"the result is the right one and {bracketed(two)} times ({one} less 1)"
             yield Seen("added too often", text, "Look at what is added in a loop.", 28, needs=3, whole=True)
     yield from _off_by_two(off, quantities)
 
@@ -99,7 +99,7 @@ def _of_values(e: float, g: float, known: dict[str, float]) -> Iterator[Seen]:
                 text = f"the result is {_times(c, one)}, divided by {two}"
                 yield Seen("another quotient", text, cure, 27, needs=3, whole=True)
         if e and _close(g * q, e * p):
-            text = f"the result is the right one times {one}, divided by {two}"
+            text = f"the result is the right one times {bracketed(one)}, divided by {two}"
             yield Seen("another quotient", text, cure, 28, needs=3, whole=True)
         if _close(g, p - q):
             text = f"the result is {one} less {two}"
@@ -195,6 +195,7 @@ def _off_by_two(off: float, quantities: dict[str, float]) -> Iterator[Seen]:
 
 def _times(c: float, words: str) -> str:
     half = {0.5: "half of ", 0.25: "a quarter of ", 0.125: "an eighth of ", 1: "", 2: "twice "}
+    words = words if c == 1 else bracketed(words)
     return f"{half[c]}{words}" if c in half else f"{number(c)} times {words}"
 
 

@@ -138,9 +138,11 @@ def _confused(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     if all(str(g).casefold() == str(e).casefold() for g, e in pairs):
         return None  # capitals, or a text in place of a boolean: something else says so
     tried = (*every, *facts.further, *facts.fresh, *facts.changed)
-    answers = {repr(_python(call.outcome.result)) for call in tried if not call.outcome.error}
-    missing = {repr(e) for _, e in pairs} - answers
-    never = f"; for the inputs tried it never answers {' or '.join(sorted(missing))}" if missing else ""
+    both = [(repr(_python(call.outcome.result)), repr(_python(call.expected.result))) for call in tried]
+    missing = {repr(e) for _, e in pairs} - {e for g, e in both if g == e}
+    never = (
+        f"; where {' or '.join(sorted(missing))} is right, it is never the answer, as far as tried" if missing else ""
+    )
     if len(calls) == len(every) and all(isinstance(x, bool) for pair in pairs for x in pair):
         return Seen("the opposite", "every answer is the opposite of the right one", "Exchange True and False.", 10)
     unique = list(dict.fromkeys((repr(g), repr(e)) for g, e in pairs))

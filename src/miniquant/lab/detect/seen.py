@@ -112,3 +112,12 @@ def exactly(value: float) -> str:
     """
     said = number(value)
     return said if abs(float(said) - value) <= 1e-6 * abs(value) else f"about {said}"
+
+
+def bracketed(words: str) -> str:
+    """Words for a number with which more is computed: in brackets if they are themselves a sum, product or quotient.
+
+    >>> bracketed("`n` - 1"), bracketed("the width")
+    ('(`n` - 1)', 'the width')
+    """
+    return f"({words})" if any(f" {sign} " in words for sign in "+-×*/") else words
