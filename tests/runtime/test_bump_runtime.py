@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -436,17 +437,14 @@ def test_dequantizing_first_takes_the_float32_weights_on_top(large):
 
 
 def test_generating_allocates_nothing_of_a_matrix_s_size(large):
-    code = """
-import sys, tracemalloc
-from miniquant.runtime.runtime import Runtime
-with Runtime(sys.argv[1]) as model:
-    model.greedy([0], 1)
-    tracemalloc.start()
-    model.greedy([1], 2)
-    print(tracemalloc.get_traced_memory()[1])
-"""
-    done = subprocess.run([sys.executable, "-c", code, large], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 100_000
+    with Runtime(large) as model:
+        model.greedy([0], 1)
+        tracemalloc.start()
+        try:
+            model.greedy([1], 2)
+            assert tracemalloc.get_traced_memory()[1] < 100_000
+        finally:
+            tracemalloc.stop()
 
 
 def test_reading_and_writing_import_neither_numba_nor_torch(minigpts):

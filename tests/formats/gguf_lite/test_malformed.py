@@ -259,7 +259,7 @@ def test_random_damage_gives_weights_or_a_format_error_and_nothing_else(scratch)
     refused, whole = Counter(), 0
 
     @given(damaged())
-    @settings(max_examples=tried(350, 800))
+    @settings(max_examples=tried(300, 800))
     @example(b"")
     @example(VALID)
     def read(data):
