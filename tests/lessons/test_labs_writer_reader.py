@@ -15,7 +15,7 @@ from miniquant import read_gguf_lite
 from miniquant.core.errors import FormatError
 from miniquant.lab import exercises, find
 from miniquant.lab.answers import answers
-from miniquant.lab.attempt import attempt
+from miniquant.lab.attempt import outcomes_of
 from miniquant.lab.checking import evaluate
 from miniquant.lessons.shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
 from miniquant.lessons.writer.write_file import oracle as file_oracle
@@ -29,8 +29,8 @@ def test_no_catalogued_mistake_fails_for_another_reason_than_its_own(spec):
     for mistake in spec.mistakes:
         if mistake.name == "a text file":  # a TypeError is what this one is about
             continue
-        for case in spec.all_cases():
-            error = attempt(spec, mistake.wrong, case).error
+        for outcome in outcomes_of(spec, mistake.wrong):
+            error = outcome.error
             assert error is None or isinstance(error, HONEST) or type(error).__name__ == "Finding", mistake.name
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -30,7 +31,12 @@ from miniquant.formats.fields import fields
 every_reader = pytest.mark.parametrize("name", READERS)
 ROOT = Path(__file__).parents[2]
 LIMITED = Path("/proc/self/status").exists()  # memory is limited and measured on Linux
-SEEDS = {name: reader.seeds() for name, reader in READERS.items()}
+
+
+@functools.cache
+def seeds_of(name: str) -> list:
+    """The valid files of a reader, made once."""
+    return READERS[name].seeds()
 
 
 @pytest.fixture
@@ -43,7 +49,7 @@ def path(tmp_path):
 
 @every_reader
 def test_the_valid_files_are_read_and_their_numbers_and_entries_lie_inside(name, path):
-    for seed in SEEDS[name]:
+    for seed in seeds_of(name):
         path.write_bytes(seed.data)
         READERS[name].read(str(path))  # what is imported or computed once counts for no file
         assert probe.outcome(READERS[name].read, path, seed.data) == ("", "")
@@ -55,15 +61,16 @@ def test_the_valid_files_are_read_and_their_numbers_and_entries_lie_inside(name,
 
 @every_reader
 def test_a_damaged_file_is_the_same_each_time_and_its_neighbours_are_others(name):
-    files = [probe.file_number(name, 7, number, SEEDS[name]) for number in range(100)]
+    files = [probe.file_number(name, 7, number, seeds_of(name)) for number in range(100)]
     assert files[:2] == [probe.file_number(name, 7, number) for number in range(2)]
-    assert files[:10] != [probe.file_number(name, 8, number, SEEDS[name]) for number in range(10)]
+    assert files[:10] != [probe.file_number(name, 8, number, seeds_of(name)) for number in range(10)]
     assert len(set(files)) > 75
     assert max(map(len, files)) <= MOST
 
 
 def test_every_injury_changes_a_file_of_each_kind():
-    for name, seeds in SEEDS.items():
+    for name in READERS:
+        seeds = seeds_of(name)
         seed = max(seeds, key=lambda seed: len(seed.numbers))
         for injure in set(INJURIES):
             changed = 0
@@ -78,7 +85,7 @@ def test_a_repair_is_applied_to_most_files_and_not_to_all():
     def repair(data: bytearray) -> None:
         data[-4:] = b"done"
 
-    files = [mutated(random.Random(number), SEEDS["gguf"], repair) for number in range(300)]
+    files = [mutated(random.Random(number), seeds_of("gguf"), repair) for number in range(300)]
     repaired = sum(file.endswith(b"done") for file in files)
     assert 240 < repaired < 300
 
@@ -99,7 +106,7 @@ def test_hundreds_of_damaged_files_are_read_or_refused_and_nothing_else(name, pa
 @given(st.integers(0, 2**63), st.sampled_from(list(READERS)))
 @settings(max_examples=tried(25, 100))
 def test_whatever_the_number_of_a_file_it_is_read_or_refused(path, number, name):
-    data = probe.file_number(name, number, 0, SEEDS[name])
+    data = probe.file_number(name, number, 0, seeds_of(name))
     assert probe.outcome(READERS[name].read, path, data)[0] == ""
 
 
@@ -120,7 +127,7 @@ def test_a_check_that_somebody_forgot_is_found_and_the_file_can_be_made_again(na
 
 
 def reading(monkeypatch, read) -> None:
-    monkeypatch.setitem(READERS, "toy", Reader(read, lambda: SEEDS["gguf"][2:3], ()))
+    monkeypatch.setitem(READERS, "toy", Reader(read, lambda: seeds_of("gguf")[2:3], ()))
 
 
 def test_a_reader_that_never_ends_is_found(path, monkeypatch):
@@ -236,8 +243,8 @@ def test_the_modules_that_a_reader_runs_are_those_whose_hash_is_stored(name, pat
         if event == "call":
             executed.add(frame.f_code.co_filename)
 
-    files = [seed.data for seed in SEEDS[name]] + [
-        probe.file_number(name, 1, n, SEEDS[name]) for n in range(tried(100, 300))
+    files = [seed.data for seed in seeds_of(name)] + [
+        probe.file_number(name, 1, n, seeds_of(name)) for n in range(tried(100, 300))
     ]
     gc.collect()  # a generator of an earlier test that ends now would count as called
     sys.setprofile(note)
@@ -273,10 +280,10 @@ def test_the_viewer_names_a_damaged_bump_file_s_tensors(path, monkeypatch):
         return found
 
     monkeypatch.setattr(readers, "fields", named)
-    for seed in SEEDS["bump"]:
+    for seed in seeds_of("bump"):
         probe.outcome(READERS["viewer"].read, path, seed.data)
     assert any(name.startswith("tensor '") and name.endswith(": data") for name in names)
-    data = bytearray(SEEDS["bump"][0].data)
+    data = bytearray(seeds_of("bump")[0].data)
     weights, _, config = bytes(data).partition(bump.BETWEEN)
     found = fields(weights, {"config.json": config})
     data[next(field.start for field in found if field.name.endswith(": data"))] ^= 1
