@@ -8,6 +8,7 @@ import shutil
 
 import pytest
 from click.testing import CliRunner
+from course_parts import PARTS
 from docutils.nodes import make_id
 from places import ROOT
 
@@ -15,11 +16,11 @@ from miniquant.cli import main
 from miniquant.core.errors import MiniquantError
 from miniquant.lab import exercises
 from miniquant.lab.authoring.answer_key import key_of_lab
-from miniquant.lab.authoring.course import all_labs, read_course
+from miniquant.lab.authoring.course import all_labs
 from miniquant.lab.authoring.weeks import SOURCE, hours, read_plans, rows
 
 PLANS = read_plans(ROOT)
-LABS = all_labs(read_course(ROOT))
+LABS = all_labs(PARTS)
 
 
 def test_there_are_plans_of_6_and_12_weeks():

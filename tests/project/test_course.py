@@ -6,14 +6,15 @@ import re
 
 import nbformat
 import pytest
+from course_parts import PARTS
 from places import ROOT
 
 from miniquant.core.errors import MiniquantError
-from miniquant.lab.authoring.course import BEGIN, END, SOURCE, _earlier, all_labs, read_course, rows, with_table
+from miniquant.lab.authoring.course import BEGIN, END, SOURCE, _earlier, all_labs, rows, with_table
 from miniquant.lab.authoring.reading import LIMIT
 
 LONGER: dict[str, int] = {}  # labs that are not split yet; this list may only shrink
-PARTS = read_course(ROOT)
+
 LABS = all_labs(PARTS)
 every_lab = pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.number)
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from course_parts import PARTS
 from docutils import nodes
 from docutils.core import publish_doctree
 from lab_pages import align_numbers, captions, card, code_at_end, copied, describe, lab_bar, part_of, smaller
 from PIL import Image
 from places import ROOT
 
-from miniquant.lab.authoring.course import read_course
-
-PARTS = read_course(ROOT)
 FOLDERS = ("notebooks", "solutions")
 TABLE = """
 ==== ======= ====

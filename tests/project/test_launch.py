@@ -13,12 +13,12 @@ import address
 import colab
 import pytest
 import yaml
+from course_parts import PARTS
 from lab_pages import lab_bar
 from launch import links
 from places import ROOT
 
 from miniquant import course
-from miniquant.lab.authoring.course import read_course
 
 WORKFLOWS = {path.stem: path for path in (ROOT / ".github" / "workflows").glob("*.yml")}
 HOSTED = [*WORKFLOWS.values(), *(ROOT / ".devcontainer").iterdir(), *(ROOT / ".binder").iterdir()]
@@ -88,7 +88,7 @@ def test_no_file_for_a_service_names_the_host_of_a_package_registry(path):
 
 
 def test_launch_links_appear_when_the_repository_has_an_address_and_only_then():
-    lab = read_course(ROOT)[2].labs[1]
+    lab = PARTS[2].labs[1]
     assert "Open in" not in lab_bar(lab)
     bar = lab_bar(lab, False, "https://github.com/someone/course.git/", "trunk")
     assert (

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
+from course_parts import PARTS
 from part_map import part_map
-from places import ROOT
 
-from miniquant.lab.authoring.course import all_labs, read_course
+from miniquant.lab.authoring.course import all_labs
 
 
 def test_a_part_shows_its_labs_in_order_after_those_that_they_build_on():
-    parts = read_course(ROOT)
+    parts = PARTS
     course = all_labs(parts)
     for part in parts:
         text = part_map(part.labs, course)
@@ -24,6 +24,6 @@ def test_a_part_shows_its_labs_in_order_after_those_that_they_build_on():
 
 
 def test_what_a_lab_builds_on_is_said_in_words_too():
-    parts = {part.name: part for part in read_course(ROOT)}
+    parts = {part.name: part for part in PARTS}
     text = part_map(parts["V"].labs, all_labs(tuple(parts.values())))
     assert "It builds on lab 07 and lab 15." in text
