@@ -79,10 +79,10 @@ def test_ternary_weights_are_what_tq1_0_and_tq2_0_store_without_any_change():
         Ternary().fit(np.ones((1, 64), np.float32))
 
 
-def test_a_few_steps_bring_the_trained_model_nearer_with_three_levels(trained):
+def test_a_few_steps_bring_trained_weights_nearer_with_three_levels(shallow):
     tokens, held_out = calibration_tokens(4).ravel(), calibration_tokens(8, 129)[1::4]
-    made = qat(trained, tokens, Ternary(), replace(SHORT, steps=8, batch=1, learning_rate=1e-3), progress=False)
-    plain, better = (evaluate(m, held_out, trained).kl.mean() for m in (round_to_nearest(trained, Ternary()), made))
+    made = qat(shallow, tokens, Ternary(), replace(SHORT, steps=8, batch=1, learning_rate=1e-3), progress=False)
+    plain, better = (evaluate(m, held_out, shallow).kl.mean() for m in (round_to_nearest(shallow, Ternary()), made))
     assert better < 0.9 * plain
 
 

@@ -173,9 +173,9 @@ def test_an_unsigned_grid_that_is_not_symmetric_does_not_fit_a_signed_type():
 
 @every_rule
 def test_the_file_holds_the_frozen_weights_to_the_bit_as_the_official_package_reads_them(
-    rule, trained, model_dir, tmp_path
+    rule, shallow, model_dir, tmp_path
 ):
-    model = frozen(trained, rule)
+    model = frozen(shallow, rule)
     path = ModelExporter(export_dir=tmp_path / "out").export_gguf_model(model, model_dir, "minigpt", embedding="F32")
     assert path == tmp_path / "out" / "minigpt.gguf"
     found = official(path)
