@@ -115,9 +115,14 @@ def frozen(model, tokens=TOKENS, **more):
     return ModelQuantizer.freeze(ModelQuantizer(config(**more)).quantize_model(model, loader))
 
 
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    return save_llama(tmp_path_factory.mktemp("llama") / "folder", num_hidden_layers=1)
+
+
 @pytest.fixture(params=["minigpt", "llama"])
-def model(request, tmp_path):
-    return random_model() if request.param == "minigpt" else save_llama(tmp_path / "folder")
+def model(request, llama):
+    return random_model() if request.param == "minigpt" else copy.deepcopy(llama)
 
 
 def assert_equal(found, expected):
