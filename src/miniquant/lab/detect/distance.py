@@ -215,7 +215,11 @@ def _traits(pairs: Sequence[Pair], beyond: Sequence[Pair]) -> str:
     found = [words for words, holds in (_SIDES if few else _TESTS) if holds(e, g)]
     shares = [s for s in SHARES if not few and (np.abs(g - e) <= s * np.abs(e)).all()]
     found += [f"is off by at most {number(100 * share)} % of the right one" for share in shares]
-    return f"; each of the {n} wrong ones that were seen {found[0]}" if found else ""
+    if not found:
+        return ""
+    if n > here[0].size:
+        return f"; with those of further inputs, each of the {n} wrong ones {found[0]}"
+    return f"; each of the {n} wrong ones {found[0]}"
 
 
 def _wrong(pairs: Sequence[Pair]) -> Pair:
