@@ -9,7 +9,6 @@ Source: ``enum llama_ftype`` in ``llama.h``; ``tensor_allows_quantization``, ``l
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
@@ -37,7 +36,6 @@ _KEPT = (  # matrices that are small, or that a few bits would spoil
     *(".position_embd", "sam.pos_embd", "sam.neck.", "sam.net_", ".rel_pos"),
     *(".patch_embd", ".patch_merger", "a.rvq.codebook", "mm.a.code_embd"),
 )
-_FIXED = re.compile("|".join(map(re.escape, _KEPT)))
 _FALLBACK = {  # where a row is no whole number of super-blocks
     GGMLType.Q2_K: GGMLType.Q4_0,
     GGMLType.Q3_K: GGMLType.Q4_0,
@@ -218,7 +216,7 @@ def is_quantized(name: str, shape: tuple[int, ...]) -> bool:
     """
     while len(shape) > 1 and shape[0] == 1:  # ggml does not count the outer dims of 1
         shape = shape[1:]
-    fixed = name in ("position_embd.weight", "token_types.weight") or _FIXED.search(name)
+    fixed = name in ("position_embd.weight", "token_types.weight") or any(part in name for part in _KEPT)
     return len(shape) > 1 and name.endswith("weight") and not fixed
 
 
@@ -232,7 +230,6 @@ def place(name: str) -> tuple[int, str]:
     return int(layer[1]) if layer else -1, name
 
 
-@functools.lru_cache(maxsize=2**14)  # the same few names in every file and preset
 def _part(name: str) -> str | None:
     return next((part for part, texts in _PARTS.items() if any(text in name for text in texts)), None)
 

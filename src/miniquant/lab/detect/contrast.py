@@ -62,7 +62,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
 
 
 def without_contrast(seen: Seen) -> Seen:
-    """A sentence that is not the first: the case that is shown is another one, and its contrast is not said."""
+    """A sentence that is not the first: the case that is shown is different, and its contrast is not said."""
     return replace(seen, text=seen.text.removesuffix(f" {seen.after}"), after="")
 
 
