@@ -1,5 +1,6 @@
 """Which inputs a function is wrong on, by the properties that a lesson names: what is said holds for every case."""
 
+import numpy as np
 import pytest
 from test_detect import made
 
@@ -87,3 +88,51 @@ def test_the_right_result_in_brackets_is_named(box, words):
 def test_results_of_several_wrong_types_are_not_said_to_have_the_right_type():
     text = report(lambda n: {1: "a", 2: {3}, 3: 5j, 4: b"x"}[len(n)])
     assert "the type of the results is right" not in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("name", "case", "words", "true"),
+    [
+        ("parse_metadata", (b"a=\xff\nrubbish",), "a line has no =", True),
+        ("parse_metadata", (b"a=1\na=1\na=2",), "a key is there twice, with another value", True),
+        ("parse_metadata", (b"a=b\r",), "a key or a value has white space at an end", True),
+        ("check_bounds", ({"a": (4, 6), "b": (4, 8)}, 20), "a tensor lies inside another one", True),
+        ("check_bounds", ({"a": (4, 6), "b": (4, 2)}, 20), "the tensors are not in the order of their offsets", False),
+        (
+            "parse_descriptor",
+            (bytes([1, 0, 0xF7, 0, 0, *bytes(8)]), 0),
+            "the descriptor is all there, and its name is not UTF-8",
+            True,
+        ),
+        ("encode_q8", (np.zeros((2, 3), np.float32),), "a negative weight is as far from 0 as any in its row", False),
+        ("choose_dtypes", ({"b": np.zeros(2)}, {"b": "q5"}), "a quantized tensor is not 2-D", False),
+        (
+            "tensor_errors",
+            ({"a": np.array([np.inf])}, {"a": np.array([np.inf])}),
+            "two tensors of one name and shape have a difference of NaN",
+            True,
+        ),
+    ],
+)
+def test_the_words_of_a_condition_hold_for_bad_and_strange_inputs_too(name, case, words, true):
+    assert find(name).traits(*case)[words] is true
+
+
+@pytest.mark.parametrize(
+    ("name", "case"),
+    [("parse_header", (b"GGUF\1\0\0\0\0\0\0\0\x09\0\0\0",)), ("encode_q4", (np.zeros((1, 32), np.float32),))],
+)
+def test_a_condition_on_good_input_says_that_the_input_is_good(name, case):
+    true = [words for words, holds in find(name).traits(*case).items() if holds]
+    false = [words for words, holds in find(name).traits(*case).items() if not holds]
+    assert not any(" right, and" in words or "is a multiple of 64, and " in words for words in true)
+    assert not any(
+        words.startswith(("the metadata ends", "bytes follow", "a group", "a scale", "n_tensors")) for words in false
+    )
+
+
+def test_what_is_counted_of_the_arguments_is_known_of_a_refused_call_too():
+    spec = find("write_file")
+    refused = ("old", {"w": np.zeros((1, 2), np.float32)}, {}, {"": "no key", "a": "b"})
+    assert spec.quantities(*refused)["the number of metadata entries"] == 2
+    assert "the size of the file" not in spec.quantities(*refused)

@@ -687,7 +687,7 @@ def test_a_condition_on_three_dims_says_so():
         return find("tensor_bytes").reference(scheme, dims[:2])
 
     text = repr(evaluate(find("tensor_bytes"), tensor_bytes))
-    assert "of the first two dims" not in text and "of the first two of three dims is not 0 are wrong" in text
+    assert "of the first two dims" not in text and "of the first two of three dims or more is not 0 are wrong" in text
 
 
 def test_of_a_solution_that_differs_in_one_place_it_is_not_said_that_it_differs_everywhere():

@@ -5,6 +5,8 @@ import math
 from ...lab import Exercise, Mistake, edit, omit
 from ...lab.compare import one_after_another
 
+LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # where `str.splitlines` ends a line, too
+
 
 def metadata_bytes(metadata):
     """The metadata block of a file.
@@ -103,24 +105,24 @@ def traits(metadata):
         "a key has a newline": any("\n" in key for key in keys),
         "a value has a newline": any("\n" in value for value in values),
         "a value has a newline at its end": any(value.endswith("\n") for value in values),
-        "a newline stands at an end": any(text != text.strip("\n") for text in [*keys, *values]),
+        "a key or a value begins or ends with a newline": any(text != text.strip("\n") for text in [*keys, *values]),
         "the first item is good, and a later one bad": any(bad) and not bad[0],
         "the first item is bad": bool(bad) and bad[0],
         "a value has an `=`": any("=" in value for value in values),
         "a value is empty": "" in values,
         "a value is a number": any(not isinstance(value, str) for value in metadata.values()),
         "a value is a float": any(isinstance(value, float) for value in metadata.values()),
-        "a value is no finite number": any(isinstance(v, float) and not math.isfinite(v) for v in metadata.values()),
-        "a text has a zero byte": any("\0" in text for text in [*keys, *values]),
-        "a value is 0": any(value == 0 for value in metadata.values()),
+        "a value is NaN or infinite": any(isinstance(v, float) and not math.isfinite(v) for v in metadata.values()),
+        "a key or a value has a zero byte": any("\0" in text for text in [*keys, *values]),
+        "a value is the number 0": any(value == 0 for value in metadata.values()),
         "there is more than one item": len(metadata) > 1,
         "there is no item": not metadata,
-        "a text has letters outside ASCII": any(not text.isascii() for text in [*keys, *values]),
-        "a text has a space at an end": any(text != text.strip(" ") for text in [*keys, *values]),
+        "a key or a value has characters outside ASCII": any(not text.isascii() for text in [*keys, *values]),
+        "a key or a value has a space at an end": any(text != text.strip(" ") for text in [*keys, *values]),
         "a key has capital letters": any(key != key.lower() for key in keys),
         "a value has capital letters": any(value != value.lower() for value in values),
         "the keys are not in sorted order": keys != sorted(keys),
-        "a text has a line end other than \\n": any(len(text.splitlines()) > 1 and "\n" not in text for text in values),
+        "a key or a value has a line end other than \\n": any(end in text for text in [*keys, *values] for end in LINE_ENDS),
     }
 
 

@@ -102,20 +102,20 @@ def traits(shapes, dtypes):
     before = list(shapes.items())[:-1]
     return {
         **{
-            f"a {name} tensor comes before another": any(dtypes[key] == code for key, _ in before)
-            for code, name in enumerate(("F32", "F16", "Q8", "Q4"))
+            f"{name} tensor comes before another": any(dtypes[key] == code for key, _ in before)
+            for code, name in enumerate(("an F32", "an F16", "a Q8", "a Q4"))
         },
         "a Q8 or a Q4 tensor comes before another": any(dtypes[key] > 1 for key, _ in before),
         "a single number comes before another tensor": any(not dims for _, dims in before),
         "a tensor of three dims or more comes before another": any(len(dims) > 2 for _, dims in before),
-        "an empty tensor comes before another": any(0 in dims for _, dims in before),
-        "the two dicts have another order": list(shapes) != list(dtypes),
+        "a tensor with a dim of 0 comes before another": any(0 in dims for _, dims in before),
+        "`dtypes` has the names in another order than `shapes`": list(shapes) != [name for name in dtypes if name in shapes],
         "the names are not in sorted order": list(shapes) != sorted(shapes),
         "there are more than two tensors": len(shapes) > 2,
         "there are more than three tensors": len(shapes) > 3,
         "there is more than one tensor": len(shapes) > 1,
-        "a size is 2**53 or more": any(math.prod(dims) >= 2**53 for dims in shapes.values()),
-        "a row of a Q4 tensor has more than 64 values": any(dtypes[key] == 3 and dims[1] > 64 for key, dims in before),
+        "a tensor has 2**53 values or more": any(math.prod(dims) >= 2**53 for dims in shapes.values()),
+        "a Q4 tensor with more than 64 values in a row comes before another": any(dtypes[key] == 3 and dims[1] > 64 for key, dims in before),
     }
 
 

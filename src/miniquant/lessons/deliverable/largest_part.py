@@ -70,7 +70,7 @@ def quantities(parts):
         "the longest name": max(names, key=len),
         "the shortest name": min(names, key=len),
         "there is one part": len(parts) == 1,
-        "two parts are the largest": len(largest) > 1,
+        "two parts or more have the most bytes": len(largest) > 1,
     }
     if len(sizes) > 1:
         found["the bytes of the second largest part"] = sizes[-2]

@@ -86,55 +86,65 @@ def quantities(tensors, data_size):
     """What students count in the place of the bytes that belong to no tensor."""
     places = sorted(tensors.values())
     ends = [0, *(offset + size for offset, size in places)]
-    gaps = [offset - end for (offset, _), end in zip(places, ends)]
-    after = data_size - ends[-1]
+    gaps = [max(0, offset - max(ends[: i + 1])) for i, (offset, _) in enumerate(places)]
+    after = max(0, data_size - max(ends))
     return {
         "the sum of the sizes": sum(size for _, size in places),
         "the number of bytes after the last tensor": after,
         "the number of bytes before the first tensor": places[0][0] if places else data_size,
         "the number of bytes between tensors": sum(gaps[1:]),
-        "the place where the last tensor ends": ends[-1],
+        "the largest end of a tensor": max(ends),
         "the number of gaps": sum(gap > 0 for gap in [*gaps, after]),
         "the number of gaps before a tensor": sum(gap > 0 for gap in gaps),
         "the largest gap": max([*gaps, after]),
-        "the smallest gap": min([*gaps, after]),
+        "the smallest gap, 0 where tensors touch": min([*gaps, after]),
         "the number of tensors": len(places),
-        "the size of the last tensor": places[-1][1] if places else 0,
-        "the size of the first tensor": places[0][1] if places else 0,
+        "the size of the tensor with the largest offset": places[-1][1] if places else 0,
+        "the size of the tensor with the smallest offset": places[0][1] if places else 0,
         "the size of the largest tensor": max((size for _, size in places), default=0),
         "the sum of the offsets": sum(offset for offset, _ in places),
     }
 
 
+def _overlap(a, b):
+    """How many bytes belong to both."""
+    return max(0, min(a[1], b[1]) - max(a[0], b[0]))
+
+
 def traits(tensors, data_size):
     """What is wrong with the places, or special about them."""
     spans = [(offset, offset + size) for offset, size in tensors.values()]
-    order = sorted(spans)
-    pairs = [(a, b) for i, a in enumerate(order) for b in order[i + 1 :] if b[0] < a[1]]
-    gaps = [(begin, end) for (_, begin), (end, _) in zip([(0, 0), *order], order) if begin < end]
+    offsets, order = [begin for begin, _ in spans], sorted(spans)
+    pairs = [(a, b) for a, b in itertools.combinations(order, 2) if _overlap(a, b)]
+    neighbours = any(_overlap(a, b) for a, b in itertools.pairwise(spans))
     outside = [span for span in spans if span[1] > data_size]
-    good = not pairs and not outside
+    farthest = max((end for _, end in spans), default=None)
+    good = not pairs and not outside and all(begin >= 0 for begin in offsets)
     return {
         "there are no tensors": not tensors,
-        "there is a gap between two tensors": good and any(begin for begin, _ in gaps),
-        "there is a gap before the first tensor": good and any(not begin for begin, _ in gaps),
-        "bytes follow the last tensor": good and bool(order) and max(end for _, end in spans) < data_size,
+        **{
+            f"no tensor is outside or overlaps another, and {words}": good and holds
+            for words, holds in {
+                "there is a gap between two tensors": any(a[1] < b[0] for a, b in itertools.pairwise(order)),
+                "there is a gap before the first tensor": bool(order) and order[0][0] > 0,
+                "bytes follow the last tensor": bool(order) and farthest < data_size,
+            }.items()
+        },
         "two tensors overlap": bool(pairs),
-        "two tensors overlap by one byte": any(min(a[1], b[1]) - b[0] == 1 for a, b in pairs),
-        "two tensors begin at the same byte": any(a[0] == b[0] for a, b in pairs),
-        "a tensor lies inside another one": any(b[1] <= a[1] for a, b in pairs),
-        "a tensor overlaps the one before it in the dict": any(a in pairs or a[::-1] in pairs for a in itertools.pairwise(spans)),
-        "two tensors overlap that are not neighbours in the dict": bool(pairs)
-        and not any(a in pairs or a[::-1] in pairs for a in itertools.pairwise(spans)),
+        "two tensors overlap by one byte": any(_overlap(a, b) == 1 for a, b in pairs),
+        "two tensors begin at the same byte": len(set(offsets)) < len(offsets),
+        "a tensor lies inside another one": any(b[1] <= a[1] or a[0] == b[0] for a, b in pairs),
+        "a tensor overlaps the one before it in the dict": neighbours,
+        "two tensors overlap, and no two neighbours in the dict do": bool(pairs) and not neighbours,
         "a tensor ends after the data section": bool(outside),
-        "a tensor begins inside the data section and ends after it": any(begin < data_size for begin, _ in outside),
-        "a tensor begins inside the data section or where it ends, and ends after it": any(b <= data_size for b, _ in outside),
-        "a tensor begins after the data section": any(begin >= data_size for begin, _ in outside),
-        "the tensor that ends after the data section is not the last in the dict": any(s != spans[-1] for s in outside),
-        "the tensors are not in the order of their offsets": spans != order,
-        "the names are not in the order of the offsets": sorted(tensors) != sorted(tensors, key=lambda name: tensors[name]),
-        "the last tensor ends where the data section ends": bool(spans) and max(end for _, end in spans) == data_size,
-        "a tensor begins where another one ends": any(a[1] == b[0] for a in spans for b in spans),
+        "a tensor begins inside the data section and ends after it": any(0 <= begin < data_size for begin, _ in outside),
+        "a tensor begins inside the data section or where it ends, and ends after it": any(0 <= b <= data_size for b, _ in outside),
+        "a tensor begins after the last byte of the data section": any(begin >= data_size for begin in offsets),
+        "a tensor that ends after the data section is not the last in the dict": any(end > data_size for _, end in spans[:-1]),
+        "the tensors are not in the order of their offsets": offsets != sorted(offsets),
+        "the names in sorted order are not in the order of the offsets": [tensors[name][0] for name in sorted(tensors)] != sorted(offsets),
+        "the largest end of a tensor is the end of the data section": farthest == data_size,
+        "a tensor begins where another one ends": any(a[1] == b[0] for a, b in itertools.permutations(spans, 2)),
         "the data section is empty": data_size == 0,
         "there is exactly one tensor": len(tensors) == 1,
     }

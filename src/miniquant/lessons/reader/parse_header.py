@@ -100,36 +100,46 @@ def traits(data):
     """What is wrong with a header, or special about it."""
     whole = len(data) >= 16
     ours, version = whole and data[:4] == b"TFLG", number(data[4:8])
-    length, rest = number(data[12:16]), len(data) - 16
+    n_tensors, length, rest = number(data[8:12]), number(data[12:16]), len(data) - 16
     good = ours and version == 1
     return {
         "the file is empty": not data,
         "the file has fewer than 16 bytes": not whole,
         "the file has exactly 16 bytes": len(data) == 16,
-        "the magic is wrong": whole and not ours,
-        "the magic is wrong, and the version is 1": whole and not ours and version == 1,
-        "the magic and the version are wrong": whole and not ours and version != 1,
-        "the magic is GLFT": data[:4] == b"GLFT",
-        "the version is not 1": whole and version != 1,
-        "the magic is right, and the version is not 1": ours and version != 1,
-        "the version is 0": ours and version == 0,
-        "the version is 2 or more": ours and version > 1,
-        "the version is 256 or more": ours and version > 255,
-        "the magic or the version is wrong": whole and not good,
-        "the metadata ends after the file": good and length > rest,
-        "the metadata is one byte longer than what follows": good and length == rest + 1,
-        "the metadata is longer than what follows, and not longer than the file": good and rest < length <= rest + 16,
-        "metadata_len is larger than the whole file": good and length > len(data),
-        "n_tensors is 0": good and number(data[8:12]) == 0,
-        "n_tensors is 2**16 or more": good and number(data[8:12]) >= 2**16,
-        "n_tensors is 2**31 or more": good and number(data[8:12]) >= 2**31,
-        "metadata_len is 0": good and length == 0,
-        "metadata_len is not 0": good and length > 0,
-        "metadata_len is 2**16 or more": good and length >= 2**16,
-        "metadata_len is 256 or more": good and 256 <= length <= rest,
-        "the metadata ends with the file": good and length == rest,
-        "the metadata ends with the file, and is not empty": good and length == rest > 0,
-        "bytes follow the metadata": good and length < rest,
+        "the first four bytes are GLFT": data[:4] == b"GLFT",
+        **{
+            f"the file has 16 bytes or more, and {words}": whole and holds
+            for words, holds in {
+                "the magic is wrong": not ours,
+                "the magic is wrong, and the version is 1": not ours and version == 1,
+                "the magic and the version are wrong": not ours and version != 1,
+                "the version is not 1": version != 1,
+                "the magic is right, and the version is not 1": ours and version != 1,
+                "the magic is right, and the version is 0": ours and version == 0,
+                "the magic is right, and the version is 2 or more": ours and version > 1,
+                "the magic is right, and the version is 256 or more": ours and version > 255,
+                "the magic or the version is wrong": not good,
+            }.items()
+        },
+        **{
+            f"the file has 16 bytes or more, magic and version are right, and {words}": good and holds
+            for words, holds in {
+                "the metadata ends after the file": length > rest,
+                "the metadata is one byte longer than what follows the header": length == rest + 1,
+                "the metadata is longer than what follows the header, and not longer than the file": rest < length <= rest + 16,
+                "metadata_len is larger than the whole file": length > len(data),
+                "n_tensors is 0": n_tensors == 0,
+                "n_tensors is 2**16 or more": n_tensors >= 2**16,
+                "n_tensors is 2**31 or more": n_tensors >= 2**31,
+                "metadata_len is 0": length == 0,
+                "metadata_len is not 0": length > 0,
+                "metadata_len is 2**16 or more": length >= 2**16,
+                "metadata_len is 256 or more, and the metadata is all there": 256 <= length <= rest,
+                "the metadata ends with the file": length == rest,
+                "the metadata ends with the file, and is not empty": length == rest > 0,
+                "bytes follow the metadata": length < rest,
+            }.items()
+        },
     }
 
 

@@ -4,6 +4,7 @@ import itertools
 
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
+from ..container.metadata_bytes import LINE_ENDS
 
 
 def parse_metadata(block):
@@ -89,45 +90,46 @@ def cases(random):
 
 def traits(block):
     """What is wrong with a block, or special about it."""
-    text = block.decode("utf-8", "replace")
-    valid = b"\xff" not in block and text.encode() == block
-    lines = text.removesuffix("\n").split("\n") if valid and block else []
+    text = block.decode("utf-8", "surrogateescape")  # bytes that are not UTF-8 count as they are
+    valid = not any("\ud800" <= character <= "\udfff" for character in text)
+    lines = text.removesuffix("\n").split("\n") if block else []
     pairs = [tuple(line.split("=", 1)) for line in lines if "=" in line]
     keys, values = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    doubled = [key for i, key in enumerate(keys) if key in keys[:i]]
+    doubled = len(set(keys)) < len(keys)
+    key_of = [line.split("=", 1)[0] if "=" in line else None for line in lines]
     return {
         "the block is empty": not block,
         "the block is not UTF-8": not valid,
         "a line has no =": any("=" not in line for line in lines),
         "a line has no =, and is not empty": any(line and "=" not in line for line in lines),
-        "a line has no =, and holds only spaces": any(line and not line.strip() for line in lines),
+        "a line has no =, and holds only white space": any(line and not line.strip() for line in lines),
         "there is an empty line": any(not line for line in lines),
         "the last line has no =": bool(lines) and "=" not in lines[-1],
         "the first line has no =": bool(lines) and "=" not in lines[0],
-        "there are two newlines at the end": valid and text.endswith("\n\n"),
+        "there are two newlines at the end": text.endswith("\n\n"),
         "the block begins with a newline": text.startswith("\n"),
         "the block is one newline": block == b"\n",
         "a key is empty": "" in keys,
-        "a key is there twice": bool(doubled),
+        "a key is there twice": doubled,
         "a key is there twice, with the same value": len(set(pairs)) < len(pairs),
-        "a key is there twice, with another value": bool(doubled) and len(set(pairs)) == len(pairs),
-        "a key is there twice, and another line stands between": bool(doubled)
-        and not any(a == b for a, b in itertools.pairwise(keys)),
-        "the block ends with a newline": valid and text.endswith("\n"),
+        "a key is there twice, with another value": len(set(pairs)) > len(set(keys)),
+        "a key is there twice, and never in two lines that follow each other": doubled
+        and not any(a == b is not None for a, b in itertools.pairwise(key_of)),
+        "the block ends with a newline": text.endswith("\n"),
         "a value holds an =": any("=" in value for value in values),
         "a value is empty": "" in values,
         "a value ends with an =": any(value.endswith("=") for value in values),
         "a carriage return is in the block": "\r" in text,
-        "a key has a space at an end": any(key and key != key.strip() for key in keys),
+        "a key has white space at an end": any(key != key.strip() for key in keys),
         "a key is one space": " " in keys,
-        "a value has a space at an end": any(value != value.strip() for value in values),
+        "a value has white space at an end": any(value != value.strip() for value in values),
         "a key or a value has white space at an end": any(part != part.strip() for pair in pairs for part in pair),
-        "a text has another line end than a newline": valid and len(text.splitlines()) > len(lines),
-        "a text has letters outside ASCII": valid and not text.isascii(),
+        "a line end other than \\n is in the block": any(end in text for end in LINE_ENDS),
+        "the block is UTF-8, and has characters outside ASCII": valid and not text.isascii(),
         "a key has capital letters": any(key != key.lower() for key in keys),
-        "a key has one letter": any(len(key) == 1 for key in keys),
+        "a key has one character": any(len(key) == 1 for key in keys),
         "a value has digits only": any(value.isdigit() for value in values),
-        "a text has a zero byte": "\0" in text,
+        "a zero byte is in the block": "\0" in text,
         "there is more than one line": len(lines) > 1,
         "the block is not empty": bool(block),
     }

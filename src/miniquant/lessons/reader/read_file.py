@@ -271,21 +271,22 @@ def traits(path):
         "the metadata says another group_size": title.startswith("metadata group_size"),
         "the metadata says another layout": title.startswith(("metadata dims_order", "metadata group_size")),
         "the metadata says dims_order or group_size with nothing after the =": title.startswith("metadata") and "(empty)" in title,
-        "the metadata is malformed": title.startswith(("metadata that", "metadata with")),
+        "the metadata is malformed or not all there": title.startswith(("metadata that", "metadata with")),
         "two tensors have one name": title.startswith("two tensors of one name"),
         "the file is cut in its data": "cut in the data" in title,
         "a tensor does not lie inside the data section": "cut in the data" in title
-        or title.endswith(("offset is too large", "one there")),
-        "there are no tensors": title == "no tensors",
+        or title.endswith("offset is too large")
+        or "more bytes than 64 bits" in title,
+        "the file is good, and has no tensors": title == "no tensors",
         "a weight is no finite number": "infinity" in title,
         "a tensor has a dim of 0": "(3, 0) in" in title or title.startswith("a tensor of each dtype"),
-        "there is more than one tensor": legal and title.startswith(("a tensor of each", "w (", "names", "a Q4 tensor q4")),
-        "the data does not lie in the order of the descriptors, back to back": legal and title.startswith("w ("),
-        "a tensor is quantized": legal and ("Q8" in title or "q8" in title or "Q4" in title or "each dtype" in title),
-        "a tensor is not 2-D": legal and ("scalar" in title or "half" in title or "(5" in title or "names" in title or "infinity" in title),
-        "the metadata has other lines than dims_order and group_size": legal and "dims_order" not in title and "Q8" not in title,
-        "the metadata names a layout": legal and "dims_order" in title,
-        "the metadata is empty": legal and title.startswith("one Q8"),
+        "the file is good, and has more than one tensor": legal and title.startswith(("a tensor of each", "w (", "names", "a Q4 tensor q4")),
+        "the file is good, and its data does not lie in the order of the descriptors, back to back": legal and title.startswith("w ("),
+        "the file is good, and a tensor is quantized": legal and ("Q8" in title or "q8" in title or "Q4" in title or "each dtype" in title),
+        "the file is good, and a tensor is not 2-D": legal and ("scalar" in title or "half" in title or "(5" in title or "names" in title or "infinity" in title),
+        "the file is good, and its metadata has other lines than dims_order and group_size": legal and "dims_order" not in title and "Q8" not in title,
+        "the file is good, and its metadata names a layout": legal and "dims_order" in title,
+        "the file is good, and its metadata is empty": legal and title.startswith("one Q8"),
     }
 
 

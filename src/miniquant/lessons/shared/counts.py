@@ -23,17 +23,20 @@ def scales_in(scheme: str, dims: Dims) -> int:
 def of_tensor(scheme: str, dims: Dims) -> dict[str, Any]:
     """The counts of one tensor."""
     values = math.prod(dims)
-    found = {"the number of values": values, "the number of scales": scales_in(scheme, dims)}
+    found = {
+        "the number of values": values,
+        "the number of scales": scales_in(scheme, dims),
+        "the number of whole groups of 64": values // 64,
+        "the number of whole groups of 32": values // 32,
+    }
     if len(dims) == 2:
         found |= {
             "the number of rows": dims[0],
             "the number of columns": dims[1],
-            "the number of groups of 64 in a row": dims[1] // 64,
-            "the number of groups of 64": values // 64,
-            "the number of groups of 32": values // 32,
+            "the number of whole groups of 64 in a row": dims[1] // 64,
         }
     if len(dims) > 2:
-        found |= {"the product of the first two of three dims": dims[0] * dims[1], "the third of the dims": dims[2]}
+        found |= {"the product of the first two of three dims or more": dims[0] * dims[1], "the third of the dims": dims[2]}
     return found | {
         "the number of dims": len(dims),
         "the sum of the dims": sum(dims),
@@ -41,7 +44,7 @@ def of_tensor(scheme: str, dims: Dims) -> dict[str, Any]:
         "`dims` has one item": len(dims) == 1,
         "`dims` has more than two items": len(dims) > 2,
         "`scheme` is a quantized one": scheme in (Q8, Q4),
-        "`scheme` is f32 or f16": scheme not in (Q8, Q4),
+        "`scheme` is f32 or f16": scheme in ("f32", "f16"),
     }
 
 
@@ -103,6 +106,6 @@ def of_tensors(shapes: dict[str, Dims], schemes: dict[str, str]) -> dict[str, An
         "there is a scalar": () in shapes.values(),
         "there is a tensor with one dim": any(len(dims) == 1 for dims in shapes.values()),
         "there is more than one tensor": len(shapes) > 1,
-        "two tensors have the same scheme": len(set(used.values())) < len(used),
+        "two tensors are stored with the same scheme": len(set(used.values())) < len(used),
         "there is no tensor": not shapes,
     }

@@ -60,7 +60,7 @@ def quantities(shapes, schemes, metadata):
     """What the bytes are counted from."""
     before = overhead.oracle(shapes, metadata)
     sizes = [tensor_bytes_oracle(schemes.get(name, "f32"), dims) for name, dims in shapes.items()]
-    padding = {f"what each tensor lacks to a multiple of {m}": sum(-size % m for size in sizes) for m in (32, 64, 16, 8, 4)}
+    padding = {f"the sum of what each tensor lacks to a multiple of {m}": sum(-size % m for size in sizes) for m in (32, 64, 16, 8, 4)}
     return {
         "the bytes of header, metadata and descriptors": before,
         "the bytes of the data": sum(sizes),

@@ -70,10 +70,10 @@ def quantities(errors, limit):
         "`limit` is 0, and an error is not": limit == 0 and any(error != 0 for error in values),
         "`limit` is infinite": limit == float("inf"),
         "`errors` is empty": not errors,
-        "no error is beyond the limit": all(error <= limit for error in values),
-        "the first error is within the limit": bool(values) and values[0] <= limit,
-        "the last error is within the limit": bool(values) and values[-1] <= limit,
-        "more than one error is beyond the limit": sum(not error <= limit for error in values) > 1,
+        "every error is within the limit": all(error <= limit for error in values),
+        "the first error is within the limit": bool(values and values[0] <= limit),
+        "the last error is within the limit": bool(values and values[-1] <= limit),
+        "more than one error is not within the limit": sum(not error <= limit for error in values) > 1,
     }
 
 

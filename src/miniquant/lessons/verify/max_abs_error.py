@@ -84,13 +84,13 @@ def quantities(expected, found):
         "a difference is infinite": bool(np.isinf(gaps).any()),
         "a difference is NaN or infinite": not np.isfinite(gaps).all(),
         "the arrays are empty": not gaps.size,
-        "the arrays are equal": bool((a == b).all()),
+        "the arrays are equal as float64": bool((a == b).all()),
         "the arrays have no axes": not gaps.ndim,
         "the arrays have more than one axis": gaps.ndim > 1,
         "the arguments are tensors": not isinstance(expected, np.ndarray),
-        "two values differ or more": bool((gaps != 0).sum() > 1),
-        "`found` is the larger one where the difference is largest": largest > 0,
-        "`expected` is the larger one where the difference is largest": largest < 0,
+        "two differences or more are not 0": bool((gaps != 0).sum() > 1),
+        "`found` is the larger one where the difference is largest (the first place, if several are)": largest > 0,
+        "`expected` is the larger one where the difference is largest (the first place, if several are)": largest < 0,
     }
 
 

@@ -84,19 +84,28 @@ def traits(expected, found):
     shared = [name for name in expected if name in found]
     shapes = [(tuple(expected[name].shape), tuple(found[name].shape)) for name in shared]
     other = [(a, b) for a, b in shapes if a != b]
+    same = [(expected[name], found[name]) for name, (a, b) in zip(shared, shapes) if a == b]
     return {
-        "`found` lacks a name": any(name not in found for name in expected),
+        "`found` lacks a name that `expected` has": any(name not in found for name in expected),
         "`found` has a name that `expected` lacks": any(name not in expected for name in found),
         "the names are in another order": list(expected) != list(found) and sorted(expected) == sorted(found),
         "a tensor has two shapes": bool(other),
         "a tensor has two shapes with as many axes": any(len(a) == len(b) for a, b in other),
         "a tensor has two shapes with as many values": any(math.prod(a) == math.prod(b) for a, b in other),
         "a tensor has two shapes that numpy stretches to one shape": any(_stretches(a, b) for a, b in other),
-        "the first tensor has one shape, and another one has two": bool(other) and shapes[0][0] == shapes[0][1],
-        "an error is NaN": any(bool((np.asarray(found[name]) != np.asarray(found[name])).any()) for name in shared),
+        "the first tensor of `expected` has one shape on both sides, and another one has two": bool(other)
+        and next(iter(expected)) in found
+        and shapes[0][0] == shapes[0][1],
+        "two tensors of one name and shape have a difference of NaN": any(map(_has_nan, same)),
         "there is no tensor": not expected and not found,
-        "there is more than one tensor": len(expected) > 1,
+        "`expected` has more than one tensor": len(expected) > 1,
     }
+
+
+def _has_nan(pair):
+    a, b = (np.asarray(side, np.float64) for side in pair)
+    with np.errstate(all="ignore"):
+        return bool(np.isnan(a - b).any())
 
 
 def _stretches(a, b):

@@ -117,16 +117,19 @@ def traits(state, schemes):
     known = {name: scheme for name, scheme in schemes.items() if name in state}
     unknown = [scheme for name, scheme in schemes.items() if name not in state]
     strange = [scheme for scheme in known.values() if scheme not in DTYPES]
-    flat = [(known[name], state[name]) for name in known if known[name].startswith("q") and state[name].ndim != 2]
+    quantized = {name: scheme for name, scheme in known.items() if DTYPES.get(scheme, 0) >= 2}
+    flat = [(scheme, state[name]) for name, scheme in quantized.items() if state[name].ndim != 2]
     narrow = [state[name] for name in known if known[name] == "q4_per_group_64" and state[name].ndim == 2]
     narrow = [w for w in narrow if w.shape[1] % 64]
     return {
         "schemes names a tensor that is not there": bool(unknown),
         "schemes names a tensor that is not there, as f32": "f32" in unknown,
-        "schemes names a tensor that is not there, with a quantized scheme": any(s.startswith("q") for s in unknown),
-        "a scheme does not exist": bool(strange),
-        "a scheme is written with capital letters": any(s != s.lower() for s in strange),
-        "a scheme does not exist, whatever its case": any(s.lower() not in DTYPES for s in strange),
+        "schemes names a tensor that is not there, with a quantized scheme": any(DTYPES.get(s, 0) >= 2 for s in unknown),
+        "a tensor of `state` has a scheme that does not exist": bool(strange),
+        "a tensor of `state` has a scheme that does not exist, with capital letters": any(s != s.lower() for s in strange),
+        "a tensor of `state` has a scheme that does not exist, not even in small letters": any(
+            s.lower() not in DTYPES for s in strange
+        ),
         "a quantized tensor is not 2-D": bool(flat),
         "a Q8 tensor is not 2-D": any(s == "q8_per_channel" for s, _ in flat),
         "a Q4 tensor is not 2-D": any(s == "q4_per_group_64" for s, _ in flat),
@@ -135,22 +138,22 @@ def traits(state, schemes):
         "a quantized tensor has no dims": any(w.ndim == 0 for _, w in flat),
         "a quantized tensor has three dims": any(w.ndim == 3 for _, w in flat),
         "a Q4 matrix has a width that is no multiple of 64": bool(narrow),
-        "a Q4 matrix has a width of less than 64": any(w.shape[1] < 64 for w in narrow),
+        "a Q4 matrix has a width of less than 64 that is not 0": any(w.shape[1] < 64 for w in narrow),
         "a Q4 matrix has a width of more than 64 that is no multiple of it": any(w.shape[1] > 64 for w in narrow),
         "a Q4 matrix has a multiple of 64 values in all, and not in a row": any(w.size % 64 == 0 for w in narrow),
-        "a Q4 matrix has 64 rows, or a multiple": any(w.shape[0] % 64 == 0 for w in narrow),
+        "a Q4 matrix whose width is no multiple of 64 has 64 rows, or a multiple": any(w.shape[0] % 64 == 0 for w in narrow),
         "a tensor is F16": "f16" in known.values(),
         "an F16 tensor has no dims": any(s == "f16" and state[n].ndim == 0 for n, s in known.items()),
-        "a quantized tensor has a dim of 0": any(s.startswith("q") and 0 in state[n].shape for n, s in known.items()),
+        "a quantized tensor has a dim of 0": any(0 in state[name].shape for name in quantized),
         "an F16 tensor is not 2-D": any(s == "f16" and state[n].ndim != 2 for n, s in known.items()),
-        "an F16 or F32 tensor in schemes is not 2-D": any(s.startswith("f") and state[n].ndim != 2 for n, s in known.items()),
-        "a tensor is Q8": "q8_per_channel" in known.values() and not flat,
-        "a tensor is Q8, and its width is no multiple of 64": any(
+        "an F16 or F32 tensor in schemes is not 2-D": any(s in ("f16", "f32") and state[n].ndim != 2 for n, s in known.items()),
+        "a tensor is Q8, and every quantized tensor is 2-D": "q8_per_channel" in known.values() and not flat,
+        "a matrix is Q8, and its width is no multiple of 64": any(
             s == "q8_per_channel" and state[n].ndim == 2 and state[n].shape[1] % 64 for n, s in known.items()
         ),
         "a tensor is Q4": "q4_per_group_64" in known.values(),
         "schemes does not name every tensor": len(known) < len(state),
-        "the names in schemes are in another order": list(known) != [name for name in state if name in known],
+        "the names in schemes are in another order than in `state`": list(known) != [name for name in state if name in known],
         "there are no tensors": not state,
         "there is more than one tensor": len(state) > 1,
         "schemes is empty": not schemes,

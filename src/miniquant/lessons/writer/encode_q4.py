@@ -96,7 +96,7 @@ def traits(w):
     """What is wrong with a matrix, or special about it."""
     out, width = w.shape
     good = width % 64 == 0
-    largest = np.abs(w.reshape(-1, 64)).max(1) if good else np.ones(1)
+    largest = np.abs(w.reshape(-1, 64)).max(1) if good else np.zeros(0)
     stored = (largest / np.float32(7)).astype(np.float16)
     return {
         "the width is no multiple of 64": not good,
@@ -104,16 +104,21 @@ def traits(w):
         "the width is more than 64 and no multiple of it": width > 64 and not good,
         "the number of values is a multiple of 64, and the width is not": not good and w.size % 64 == 0,
         "neither the width nor the number of values is a multiple of 64": w.size % 64 != 0,
-        "a scale is larger than 1000": bool((stored > 1000).any()),
-        "`w` lies in memory column after column": not w.flags.c_contiguous,
-        "there is one group in all": good and w.size == 64,
-        "there is more than one row": good and out > 1,
-        "there is more than one group in a row": good and width > 64,
-        "there is more than one group": good and w.size > 64,
-        "a group is all zeros": bool((largest == 0).any()),
-        "a scale is 0": bool((stored == 0).any()),
-        "a scale is 0, and the group is not": bool(((stored == 0) & (largest > 0)).any()),
-        "a scale is not the same in float16": bool((stored.astype(np.float32) != largest / np.float32(7)).any()),
+        "`w` lies in memory column after column, not row after row": w.flags.f_contiguous and not w.flags.c_contiguous,
+        **{
+            f"the width is a multiple of 64, and {words}": good and bool(holds)
+            for words, holds in {
+                "there is one group in all": w.size == 64,
+                "there is more than one row": out > 1,
+                "there is more than one group in a row": width > 64,
+                "there is more than one group": w.size > 64,
+                "a group is all zeros": (largest == 0).any(),
+                "a scale is larger than 1000": (stored > 1000).any(),
+                "a scale is 0": (stored == 0).any(),
+                "a group that is not all zeros has a scale of 0": ((stored == 0) & (largest > 0)).any(),
+                "a scale is not the same in float16": (stored.astype(np.float32) != largest / np.float32(7)).any(),
+            }.items()
+        },
     }
 
 

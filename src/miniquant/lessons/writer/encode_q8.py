@@ -85,17 +85,17 @@ def traits(w):
     return {
         "a row is all zeros": bool((largest == 0).any()),
         "a scale is 0": bool((stored == 0).any()),
-        "a scale is 0, and the row is not": bool(((stored == 0) & (largest > 0)).any()),
+        "a row that is not all zeros has a scale of 0": bool(((stored == 0) & (largest > 0)).any()),
         "a scale is less than 0.0001": bool((stored < 1e-4).any()),
-        "a quotient ends in .5": bool((np.abs(quotient % 1 - 0.5) < 1e-6).any()),
-        "a quotient is beyond 127": bool((np.abs(quotient) > 127.5).any()),
-        "a row's largest absolute value is negative": bool((w.min(1) == -largest).any()),
+        "a weight divided by its scale ends in .5": bool((quotient % 1 == 0.5).any()),
+        "a weight divided by its scale, rounded, is beyond 127": bool((np.rint(np.abs(quotient)) > 127).any()),
+        "a negative weight is as far from 0 as any in its row": bool(((w.min(1) == -largest) & (largest > 0)).any()),
         "a scale is not the same in float16": bool((stored.astype(np.float32) != largest / np.float32(127)).any()),
         "a scale is larger than 1000": bool((stored > 1000).any()),
-        "`w` lies in memory column after column": not w.flags.c_contiguous,
+        "`w` lies in memory column after column, not row after row": w.flags.f_contiguous and not w.flags.c_contiguous,
         "there is more than one row": out > 1,
         "there are as many rows as columns": out == width,
-        "the rows have different scales": len(set(stored.tolist())) > 1,
+        "two rows have different scales": len(set(stored.tolist())) > 1,
     }
 
 

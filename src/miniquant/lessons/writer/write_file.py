@@ -19,7 +19,7 @@ from ..container.metadata_bytes import oracle as metadata_oracle
 from ..container.tensor_offsets import oracle as offsets_oracle
 from ..container.tensor_offsets import tensor_offsets
 from ..shared.gguf_lite_by_hand import descriptor_oracle, header_oracle
-from .choose_dtypes import choose_dtypes
+from .choose_dtypes import DTYPES, choose_dtypes
 from .choose_dtypes import oracle as dtypes_oracle
 from .encode_q4 import encode_q4
 from .encode_q4 import oracle as q4_oracle
@@ -103,13 +103,29 @@ def fields(path, state, schemes, metadata):
 
 
 def quantities(path, state, schemes, metadata):
-    """What students write in the place of an offset or of a count."""
+    """What students write in the place of an offset or of a count; of a refused call only what its arguments say."""
+    text = "\n".join(f"{key}={value}" for key, value in metadata.items())
+    block = text.encode()
+    counts = [w.size for w in state.values()]
+    given = {
+        "the number of dims that are written": [w.ndim for w in state.values()],
+        "the number of values in all tensors": sum(counts),
+        "the number of metadata entries": len(metadata),
+        "the length of the metadata in characters": len(text),
+        "the length of the header and the metadata": 16 + len(block),
+        "the length of the values of the metadata": sum(len(str(v).encode()) for v in metadata.values()),
+        "the length of the keys of the metadata": sum(len(key.encode()) for key in metadata),
+        "the length of the metadata without its newlines": len(block) - max(0, len(metadata) - 1),
+        "the length of the metadata and one newline": len(block) + 1,
+    }
+    try:
+        size_of_file = len(oracle(path, state, schemes, metadata))
+    except ValueError:
+        return given  # there is no file, and no place in it
     dtypes = dtypes_oracle(state, schemes)
     starts = list(offsets_oracle({name: w.shape for name, w in state.items()}, dtypes).values())
     sizes = [_size(w.size, len(w) if w.ndim else 1, dtypes[name]) for name, w in state.items()]
-    data = len(oracle(path, state, schemes, metadata)) - sum(sizes)
-    block = metadata_oracle(metadata)
-    counts = [w.size for w in state.values()]
+    data = size_of_file - sum(sizes)
     return {
         "the end of the tensor, not its beginning": [start + size for start, size in zip(starts, sizes)],
         "the size of the tensor": sizes,
@@ -121,18 +137,10 @@ def quantities(path, state, schemes, metadata):
         "the place counted from the start of the file": [data + start for start in starts],
         "the place counted from the end of the header": [data - 16 + start for start in starts],
         "the offset of the tensor after it": [*starts[1:], sum(sizes)] if sizes else [],
-        "the number of dims that are written": [w.ndim for w in state.values()],
         "the size of the data section": sum(sizes),
-        "the number of values in all tensors": sum(counts),
         "the place where the data begins": data,
-        "the size of the file": data + sum(sizes),
-        "the number of metadata entries": len(metadata),
-        "the length of the metadata in characters": len(block.decode()),
-        "the length of the header and the metadata": 16 + len(block),
-        "the length of the values of the metadata": sum(len(str(v).encode()) for v in metadata.values()),
-        "the length of the keys of the metadata": sum(len(key.encode()) for key in metadata),
-        "the length of the metadata without its newlines": len(block) - max(0, len(metadata) - 1),
-        "the length of the metadata and one newline": len(block) + 1,
+        "the size of the file": size_of_file,
+        **given,
     }
 
 
@@ -214,8 +222,8 @@ def cases(random):
 
 def traits(path, state, schemes, metadata):
     """What is special about a model, or must be refused."""
-    names = [name for name in schemes if name in state]
-    strange = any("\n" in f"{k}{v}" or not k for k, v in metadata.items())
+    asked = [scheme for name, scheme in schemes.items() if name in state]
+    strange = any("\n" in f"{k}{v}" or not k or "=" in k for k, v in metadata.items())
     return {
         "a file is at the path already": path.startswith("old"),
         "metadata must be refused": strange,
@@ -227,17 +235,17 @@ def traits(path, state, schemes, metadata):
         "there is metadata": bool(metadata),
         "a tensor has no dims": any(w.ndim == 0 for w in state.values()),
         "a tensor has a dim of 0": any(0 in w.shape for w in state.values()),
-        "a tensor is F16": "f16" in schemes.values(),
-        "a tensor is Q8": "q8_per_channel" in [schemes[name] for name in names],
-        "there is more than one line of metadata": len(metadata) > 1,
-        "the metadata has letters outside ASCII": not "".join(f"{k}{v}" for k, v in metadata.items()).isascii(),
-        "a tensor is quantized": any(schemes[name][0] == "q" for name in names),
-        "a tensor is not F32": any(schemes[name] != "f32" for name in names),
+        "a tensor of the model has the scheme f16": "f16" in asked,
+        "a tensor of the model has the scheme q8_per_channel": "q8_per_channel" in asked,
+        "metadata has more than one item": len(metadata) > 1,
+        "the metadata has characters outside ASCII": not "".join(f"{k}{v}" for k, v in metadata.items()).isascii(),
+        "a tensor of the model has the scheme q8_per_channel or q4_per_group_64": any(DTYPES.get(scheme, 0) >= 2 for scheme in asked),
+        "a tensor of the model has another scheme than f32": any(scheme != "f32" for scheme in asked),
         "schemes is empty": not schemes,
-        "the names are not in the order of the alphabet": list(state) != sorted(state),
+        "the names are not in sorted order": list(state) != sorted(state),
         "a tensor has other than two dims": any(w.ndim != 2 for w in state.values()),
         "a matrix is not square": any(w.ndim == 2 and w.shape[0] != w.shape[1] for w in state.values()),
-        "a tensor is not contiguous": any(not w.flags.c_contiguous for w in state.values()),
+        "a tensor does not lie in memory row after row": any(not w.flags.c_contiguous for w in state.values()),
     }
 
 
