@@ -58,22 +58,22 @@ def quantities(number, start, count):
     """Numbers that a wrong formula may take, and what is special about the bits."""
     right = number >> start & 2**count - 1
     return {
-        "how many of these bits are 1": right.bit_count(),
+        "the number of these bits that are 1": right.bit_count(),
         "these bits in the opposite order": int(f"{right:0{count}b}"[::-1], 2),
         "all bits from `start` on": number >> start,
         "2**count": 2**count,
         "all these bits are 1": right == 2**count - 1,
         "the highest of these bits is 1": right >> (count - 1) == 1,
         "the lowest of these bits is 1": right & 1 == 1,
-        "there are bits above the wanted ones": number >> (start + count) > 0,
-        "there are bits below the wanted ones": number % 2**start > 0,
+        "a bit above the wanted ones is 1": number >> (start + count) > 0,
+        "a bit below the wanted ones is 1": number % 2**start > 0,
         "`start` is not 0 and `count` is not 1": start > 0 and count > 1,
         "`start` is more than 18": start > 18,
         "`count` is more than 1": count > 1,
         "`count` is more than 8": count > 8,
         "`start` + `count` is more than 8": start + count > 8,
         "`start` + `count` is more than 16": start + count > 16,
-        "the number has fewer bits than `start` + `count`": number.bit_length() < start + count,
+        "the number needs fewer bits than `start` + `count`": number.bit_length() < start + count,
     }
 
 

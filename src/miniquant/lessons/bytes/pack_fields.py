@@ -52,7 +52,7 @@ def quantities(kind, length, offset):
     return {
         "`offset` is more than 2**53": offset > 2**53,
         "a number is 0": 0 in (kind, length, offset),
-        "a number is in its upper half": kind > 127 or length > 2**15 - 1 or offset > 2**63 - 1,
+        "a number is in the upper half of its range": kind > 127 or length > 2**15 - 1 or offset > 2**63 - 1,
     }
 
 

@@ -106,20 +106,20 @@ def traits(state):
     entries = state["state"]
     tensors = [tensor for entry in entries.values() for tensor in entry.values()]
     return {
-        "no parameter has a state": not entries,
-        "a parameter has a state": bool(entries),
-        "there is more than one parameter": len(entries) > 1,
+        "the dict of the states is empty": not entries,
+        "the dict of the states is not empty": bool(entries),
+        "more than one parameter is in the dict of the states": len(entries) > 1,
         "there is more than one group": len(state["param_groups"]) > 1,
-        "the numbers of the parameters are not 0, 1, 2, …": list(entries) != list(range(len(entries))),
+        "the numbers in the dict of the states are not 0, 1, 2, …": list(entries) != list(range(len(entries))),
         "a parameter has more than one tensor": any(len(entry) > 1 for entry in entries.values()),
         "a tensor is not float32": any(str(tensor.dtype) != "torch.float32" for tensor in tensors),
         "a tensor is empty": any(tensor.numel() == 0 for tensor in tensors),
-        "all numbers of a tensor are 0": any(tensor.numel() > 0 and not bool(tensor.any()) for tensor in tensors),
+        "a tensor is not empty, and all its numbers are 0": any(tensor.numel() > 0 and not bool(tensor.any()) for tensor in tensors),
         "a tensor has no axes": any(tensor.ndim == 0 for tensor in tensors),
         "a tensor has an axis of length 1": any(1 in tensor.shape for tensor in tensors),
         "a tensor has one value": any(tensor.numel() == 1 for tensor in tensors),
-        "a number has two digits": any(number > 9 for number in entries),
-        "the settings have letters outside ASCII": "größe" in str(state["param_groups"]),
+        "a number in the dict of the states is 10 or more": any(number > 9 for number in entries),
+        "the settings have letters outside ASCII": not json.dumps(state["param_groups"], ensure_ascii=False).isascii(),
         "a setting is None or False": any(value is None or value is False for group in state["param_groups"] for value in group.values()),
     }
 

@@ -117,21 +117,24 @@ def cases(random):
     return [(head,) for head in heads]
 
 
+MAGICS = (b"GGUF", b"TFLG", b"lmgg", b"BUMPWGT3", b"PK\x03\x04")
+
+
 def traits(head):
     """What is special about a beginning."""
     return {
-        "`head` is empty or a part of `GGUF`": b"GGUF".startswith(head),
-        "`head` is cut before a magic ends": any(head and len(head) < len(m) and m.startswith(head) for m in (b"GGUF", b"PK\x03\x04", b"BUMPWGT3")),
+        "`head` is empty or is made of the first letters of `GGUF`": b"GGUF".startswith(head),
+        "`head` is cut before a magic ends": any(head and len(head) < len(m) and m.startswith(head) for m in MAGICS),
         "`head` has fewer than 2 bytes": len(head) < 2,
         "`head` has fewer than 9 bytes": len(head) < 9,
         "`head` begins with the byte 80": head[:1] == b"\x80",
         "`head` is the byte 80 alone": head == b"\x80",
-        "two rows of the table fit": head[5:9] == b"\0\0\0{" and (head[:4] in (b"GGUF", b"TFLG", b"PK\x03\x04") or head[:2] in (b"\x80\x02", b"\x80\x04")),
+        "two rows of the table fit": head[5:9] == b"\0\0\0{" and (head.startswith(MAGICS) or (head[:1] == b"\x80" and 2 <= head[1] <= 5)),
         "byte 8 is a brace": head[8:9] == b"{",
         "byte 8 is a brace, and not all of bytes 5 to 7 are 0": head[8:9] == b"{" and head[5:8] != bytes(3),
-        "bytes 5 to 7 are 0, and byte 8 is no brace": head[5:8] == bytes(3) and head[8:9] != b"{",
-        "byte 4 is not 0, and the answer is safetensors": head[5:9] == b"\0\0\0{" and head[4] > 0,
-        "a magic stands later in `head`, or in other letters": not head.startswith((b"GGUF", b"TFLG", b"lmgg")) and any(
+        "bytes 5 to 7 are 0, and byte 8 is no brace or is missing": head[5:8] == bytes(3) and head[8:9] != b"{",
+        "byte 4 is not 0, and the answer is safetensors": oracle(head) == "safetensors" and head[4] > 0,
+        "`GGUF`, `TFLG` or `lmgg` is in `head`, in small or capital letters, and `head` begins with none of them": not head.startswith((b"GGUF", b"TFLG", b"lmgg")) and any(
             m in head.upper() for m in (b"GGUF", b"TFLG", b"LMGG")
         ),
     }

@@ -75,15 +75,16 @@ def cases(random):
 def quantities(data, magic):
     """Which of the four bytes are right in one order or the other."""
     little = magic.to_bytes(4, "little")
+    first, _, _, last = data  # four bytes: of others nothing is said
     return {
         "`magic` is less than 2**24": magic < 2**24,
         "`magic` has fewer than eight hexadecimal digits": magic < 2**28,
         "`data` has the bytes of `magic` in a third order": sorted(data) == sorted(little)
         and data not in (little, little[::-1]),
-        "the first byte is the right one of little-endian": data[0] == little[0],
-        "the first byte is the right one of big-endian": data[0] == little[3],
-        "the last byte is the right one of little-endian": data[3] == little[3],
-        "the last byte is the right one of big-endian": data[3] == little[0],
+        "the first byte is the right one of little-endian": first == little[0],
+        "the first byte is the right one of big-endian": first == little[3],
+        "the last byte is the right one of little-endian": last == little[3],
+        "the last byte is the right one of big-endian": last == little[0],
         "the first two bytes are those of little-endian": data[:2] == little[:2],
         "the first two bytes are those of big-endian": data[:2] == little[:1:-1],
         "the last two bytes are those of little-endian": data[2:] == little[2:],

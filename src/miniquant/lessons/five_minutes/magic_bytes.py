@@ -41,7 +41,7 @@ def quantities(magic, version):
     """What is special about the bytes of the two numbers."""
     both = magic.to_bytes(4, "little"), version.to_bytes(4, "little")
     return {
-        "`magic` has fewer than four bytes and is not 0": 0 < magic < 2**24,
+        "`magic` is less than 2**24 and not 0": 0 < magic < 2**24,
         "a number has a byte of 0": any(0 in data for data in both),
         "a number has a byte of 128 or more": any(max(data) > 127 for data in both),
         "a number is 2**31 or more": max(magic, version) >= 2**31,

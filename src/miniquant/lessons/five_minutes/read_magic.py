@@ -58,14 +58,15 @@ def cases(random):
 
 def quantities(data):
     """What is special about the bytes of the two numbers."""
+    both = len(data) >= 8
     return {
         "there are more than 8 bytes": len(data) > 8,
-        "the magic has a byte of 128 or more": any(byte > 127 for byte in data[:4]),
-        "the version has a byte of 128 or more": any(byte > 127 for byte in data[4:8]),
-        "the magic is 2**31 or more": len(data) >= 8 and data[3] > 127,
-        "the version is 2**31 or more": len(data) >= 8 and data[7] > 127,
-        "a byte of the two numbers is 0a, a newline in a text": b"\n" in data[:8] and len(data) >= 8,
-        "the version is less than 256": len(data) >= 8 and not any(data[5:8]),
+        "there are 8 bytes or more, and the magic has a byte of 128 or more": both and any(byte > 127 for byte in data[:4]),
+        "there are 8 bytes or more, and the version has a byte of 128 or more": both and any(byte > 127 for byte in data[4:8]),
+        "there are 8 bytes or more, and the magic is 2**31 or more": both and data[3] > 127,
+        "the version is 2**31 or more": both and data[7] > 127,
+        "there are 8 bytes or more, and one of the first 8 is 0a, a newline in a text": both and b"\n" in data[:8],
+        "the version is less than 256": both and not any(data[5:8]),
     }
 
 

@@ -51,11 +51,11 @@ def traits(w, group_size):
         "a row is shorter than a group": n_in < group_size,
         "a row is longer than a group, and no multiple of it": n_in > group_size and n_in % group_size > 0,
         "a row is one group": n_in == group_size,
-        "a row has more than one group": n_in > group_size,
+        "a row is longer than a group": n_in > group_size,
         "a group is one weight": group_size == 1,
         "a row has as many groups as a group has weights": n_in == group_size * group_size,
         "the number of rows is no multiple of `group_size`": out % group_size > 0,
-        "`w` lies in memory column after column": not w.flags.c_contiguous,
+        "`w` does not lie in memory row after row": not w.flags.c_contiguous,
         "`w` is float64 or int64": w.dtype in (np.float64, np.int64),
     }
 

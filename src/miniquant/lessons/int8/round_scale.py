@@ -1,7 +1,5 @@
 """What a file keeps of a scale."""
 
-import math
-
 import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit
@@ -51,8 +49,10 @@ def cases(random):
 def traits(scale):
     """What is special about the scales."""
     values = np.ravel(scale).astype(float)
-    half = values.astype(np.float16).astype(float)
-    steps = [math.ulp(x) * 2**42 if x >= 2**-14 else 2**-24 for x in half]  # of float16, which keeps 42 digits fewer
+    nearest = values.astype(np.float16)
+    half = nearest.astype(float)
+    with np.errstate(over="ignore"):  # beyond the largest one
+        neighbours = [np.nextafter(nearest, np.float16(side)).astype(float) for side in (-np.inf, np.inf)]
     return {
         "`scale` has a number between 0 and 2**-14": bool(((values > 0) & (values < 2.0**-14)).any()),
         "a number of `scale` is rounded to 0": bool(((values > 0) & (half == 0)).any()),
@@ -61,7 +61,7 @@ def traits(scale):
         "a number of `scale` is not a float16 yet": bool((values != half).any()),
         "a number of `scale` is rounded up": bool((half > values).any()),
         "a number of `scale` is rounded down": bool((half < values).any()),
-        "a number of `scale` lies halfway between two float16": any(2 * abs(values - half) == steps),
+        "a number of `scale` lies halfway between two float16": any(bool((2 * values == half + other).any()) for other in neighbours),
     }
 
 

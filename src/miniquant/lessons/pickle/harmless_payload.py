@@ -120,8 +120,8 @@ def traits(message):
         "`message` has a backslash": "\\" in message,
         "`message` has a newline": "\n" in message,
         "`message` has letters outside Latin-1": any(ord(c) > 255 for c in message),
-        "`message` has more than 65,535 bytes": len(message.encode()) > 65535,
-        "`message` has more than 255 bytes": len(message.encode()) > 255,
+        "`message` has more than 65,535 bytes in UTF-8": len(message.encode()) > 65535,
+        "`message` has more than 255 bytes in UTF-8": len(message.encode()) > 255,
         "`message` has a space": " " in message,
     }
 

@@ -119,22 +119,22 @@ def cases(random):
 def traits(operations):
     """Which opcodes import, and what is special about their names and their stack."""
     rows = [row for row in operations if row[1] in ("GLOBAL", "INST", "STACK_GLOBAL", "EXT1", "EXT2", "EXT4")]
-    names = {row[1] for row in rows}
+    names, reported = {row[1] for row in rows}, oracle(operations)
     tops = [row[3][-2:] for row in rows if row[1] == "STACK_GLOBAL"]
     pairs = [row[2] if row[1] in ("GLOBAL", "INST") else tuple(row[3][-2:]) for row in rows if not row[1].startswith("EXT")]
     return {
-        "STACK_GLOBAL finds an empty text on the stack": any("" in top for top in tops),
-        "STACK_GLOBAL finds something that is no text": any(None in top for top in tops),
-        "the stack has more than two items at STACK_GLOBAL": any(row[1] == "STACK_GLOBAL" and len(row[3]) > 2 for row in rows),
+        "STACK_GLOBAL takes an empty text as module or name": any("" in top for top in tops),
+        "STACK_GLOBAL takes something that is no text as module or name": any(None in top for top in tops),
+        "the stack has more than two items at a STACK_GLOBAL": any(row[1] == "STACK_GLOBAL" and len(row[3]) > 2 for row in rows),
         "a module has a dot in it": any("." in (pair[0] or "") for pair in pairs),
         "a name has a dot in it": any("." in (pair[1] or "") for pair in pairs),
         "the pickle has NEXT_BUFFER, which imports nothing": any(row[1] == "NEXT_BUFFER" for row in operations),
-        "a module or a name is the text None": any(text in ("None", "none") for pair in pairs for text in pair),
+        "a module or a name is the text None or none": any(text in ("None", "none") for pair in pairs for text in pair),
         "a module or a name has a newline in it": any("\n" in (text or "") for pair in pairs for text in pair),
         "a module or a name has letters outside ASCII": any(not (text or "").isascii() for pair in pairs for text in pair),
-        "a module or a name has a space in it": any(" " in (text or "") for pair in pairs for text in pair),
+        "GLOBAL, INST or STACK_GLOBAL asks for a module or a name with a space in it": any(" " in (text or "") for pair in pairs for text in pair),
         "EXT1, EXT2 or EXT4 imports": any(name.startswith("EXT") for name in names),
-        "something is imported twice": len({row[2] for row in rows if row[1] == "GLOBAL"}) < sum(row[1] == "GLOBAL" for row in rows),
+        "two imports have the same module and name, as they are reported": len({one[1:] for one in reported}) < len(reported),
         "there is more than one import": len(rows) > 1,
         **{f"{name} imports": True for name in names},
         "nothing is imported": not rows,

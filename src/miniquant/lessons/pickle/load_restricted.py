@@ -10,7 +10,7 @@ from fractions import Fraction
 from ...formats.pickle.scan import imports, off_list
 from ...lab import Exercise, Mistake, body, edit
 from .stage import BYSTANDER, loaded
-from .toys import Call, operations, short_text
+from .toys import Call, short_text, watched
 
 
 def load_restricted(data, allowed):
@@ -107,31 +107,34 @@ def traits(data, allowed):
     found = imports(data)
     pairs = [(entry.module, entry.name) for entry in found]
     off = [pair for pair in pairs if pair not in allowed]
-    opcodes, ran = {entry.opcode for entry in found}, {opcode for opcode, _ in operations(data)}
+    opcodes, ran = {entry.opcode for entry in found}, watched(data)
+    steps = [one.opcode for one in ran]
+    tops = [one.stack[-2:] for one in ran if one.opcode == "STACK_GLOBAL"]
+    listed = [pair in allowed for pair in pairs]
     lower = {(m.lower(), n.lower()) for m, n in allowed}
     joined = {".".join(pair) for pair in allowed}
     modules, names = {m for m, _ in allowed}, {n for _, n in allowed}
     return {
         "nothing is imported": not found,
-        "an import of a listed pair comes before one that is not listed": bool(off) and off[0] != pairs[0],
-        "module and name, joined by a dot, read like a listed pair": any(f"{m}.{n}" in joined for m, n in off),
-        "the pair is listed in other letters, large for small": any((m.lower(), n.lower()) in lower for m, n in off),
-        "the pair is listed with a space or a point more": any((m, n) in {(a.strip(" ."), b.strip(" .")) for a, b in allowed} for m, n in off),
-        "the import has a space that the listed pair has not": any((m, n) not in allowed and (m.strip(), n.strip()) in allowed for m, n in off),
-        "the pair is listed the other way round": any((n, m) in allowed for m, n in off),
-        "module and name are listed, but not as a pair": any(m in modules and n in names for m, n in off),
-        "the module is listed with another name": any(m in modules and n not in names for m, n in off),
-        "the name is listed with another module": any(n in names and m not in modules for m, n in off),
-        "the last part of a name with dots is listed": any("." in n and (m, n.split(".")[-1]) in allowed for m, n in off),
-        "the first part of a name with dots is listed": any("." in n and (m, n.split(".")[0]) in allowed for m, n in off),
-        "the name has dots, and a part of it is listed": any("." in n and set(n.split(".")) & names for _, n in off),
-        "a listed pair has the same letters and some more or fewer": any((m in a or a in m) and (n in b or b in n) for m, n in off for a, b in allowed),
-        "texts are dropped before STACK_GLOBAL": "POP" in ran,
-        "a name is the result of a call": b"operator" in data,
-        "a name is written with escapes": b"\\u0061" in data,
-        "something is called": "REDUCE" in ran or "INST" in ran,
-        "the module has an old name of Python 2": any(m in ("__builtin__", "copy_reg") for m, _ in pairs),
-        "the import is of a module that nothing has imported yet": any("bystander" in m for m, _ in pairs),
+        "an import of a listed pair comes before one that is not listed": any(True in listed[:i] and not x for i, x in enumerate(listed)),
+        "module and name of an unlisted import, joined by a dot, read like a listed pair": any(f"{m}.{n}" in joined for m, n in off),
+        "an unlisted import is on the list in other letters, large for small": any((m.lower(), n.lower()) in lower for m, n in off),
+        "an unlisted import is on the list with spaces or points around module or name": any((m, n) in {(a.strip(" ."), b.strip(" .")) for a, b in allowed} for m, n in off),
+        "an unlisted import is on the list without the white space around its module or name": any((m.strip(), n.strip()) in allowed for m, n in off),
+        "an unlisted import is on the list with module and name exchanged": any((n, m) in allowed for m, n in off),
+        "module and name of an import are listed, but not as a pair": any(m in modules and n in names for m, n in off),
+        "an unlisted import has a listed module and a name that is not listed": any(m in modules and n not in names for m, n in off),
+        "an unlisted import has a listed name and a module that is not listed": any(n in names and m not in modules for m, n in off),
+        "the name of an unlisted import has dots, and its last part is listed with the module": any("." in n and (m, n.split(".")[-1]) in allowed for m, n in off),
+        "the name of an unlisted import has dots, and its first part is listed with the module": any("." in n and (m, n.split(".")[0]) in allowed for m, n in off),
+        "the name of an unlisted import has dots, and a part of it is a listed name": any("." in n and set(n.split(".")) & names for _, n in off),
+        "of the modules of an unlisted import and a listed pair one contains the other, and of their names, too": any((m in a or a in m) and (n in b or b in n) for m, n in off for a, b in allowed),
+        "a POP comes before a STACK_GLOBAL": any(a == "POP" and "STACK_GLOBAL" in steps[i:] for i, a in enumerate(steps)),
+        "STACK_GLOBAL takes something that is no text of the pickle as module or name": any(None in top for top in tops),
+        "the pickle has the escape \\u0061": b"\\u0061" in data,
+        "something is called": not {"REDUCE", "INST", "OBJ", "NEWOBJ", "NEWOBJ_EX"}.isdisjoint(steps),
+        "a module is `__builtin__` or `copy_reg`, old names of Python 2": any(m in ("__builtin__", "copy_reg") for m, _ in pairs),
+        "an import is of the module of the check that nothing has imported yet": any(m == BYSTANDER for m, _ in pairs),
         **{f"{opcode} imports": True for opcode in opcodes},
         "something is imported": bool(found),
     }

@@ -4,7 +4,7 @@ import pickle
 from itertools import pairwise
 
 from ...lab import Exercise, Mistake, edit, omit
-from .toys import MARK, PLAIN, above_the_mark, operations, run_by_python
+from .toys import MARK, PLAIN, above_the_mark, fillings, moments, operations, run_by_python
 
 
 def run_pickle(operations):
@@ -120,21 +120,23 @@ def traits(operations):
     """Which opcodes a pickle has, and what is special about its marks and its memo."""
     names = [name for name, _ in operations]
     numbers = [argument for name, argument in operations if name == "BINPUT"]
-    closed = [1 if name == "MARK" else -1 if name in ("APPENDS", "SETITEMS") else 0 for name in names]
     plain = set(names) <= set(PLAIN)
+    found = moments(operations) if plain else []
+    closing = [moment for moment in found if moment.opcode in ("APPENDS", "SETITEMS")]
+    left = next((moment.stack for moment in found if moment.opcode == "STOP"), [])
     return {
         **{f"the pickle has {name}": True for name in names if name not in PLAIN},
-        "one SETITEMS has a key twice": plain and _key_twice(operations),
-        "a dict is filled by more than one SETITEM or SETITEMS": plain and names.count("EMPTY_DICT") == 1 < names.count("SETITEM") + names.count("SETITEMS"),
-        "a list is filled by more than one APPEND or APPENDS": plain and names.count("EMPTY_LIST") == 1 < names.count("APPEND") + names.count("APPENDS"),
-        "nothing lies above the mark": plain and any(a == "MARK" and b in ("APPENDS", "SETITEMS") for a, b in pairwise(names)),
-        "a mark lies above another mark": plain and any(sum(closed[: i + 1]) > 1 for i in range(len(names))),
-        "more than one item is on the stack at STOP": operations[:2] == [("BININT1", 1), ("BININT1", 2)],
-        "a number of the memo is used twice": len(set(numbers)) < len(numbers),
-        "the numbers of the memo do not begin at 0": bool(numbers) and numbers[0] != 0,
-        "an object from the memo is changed later": plain and "BINGET" in names and names[names.index("BINGET") + 2 :][:1] == ["APPEND"],
+        "no opcode is to be refused, and one SETITEMS has a key twice": any(_key_twice(moment) for moment in closing),
+        "no opcode is to be refused, and a dict is the goal of more than one SETITEM or SETITEMS": max(fillings(found, dict), default=0) > 1,
+        "no opcode is to be refused, and a list is the goal of more than one APPEND or APPENDS": max(fillings(found, list), default=0) > 1,
+        "no opcode is to be refused, and nothing lies above a mark that APPENDS or SETITEMS takes away": any(not moment.added for moment in closing),
+        "no opcode is to be refused, and a mark lies above another mark": any(sum(item is MARK for item in moment.stack) > 1 for moment in found),
+        "no opcode is to be refused, and more than one item is on the stack at STOP": sum(item is not MARK for item in left) > 1,
+        "two BINPUT have the same number": len(set(numbers)) < len(numbers),
+        "the first number of a BINPUT is not 0": bool(numbers) and numbers[0] != 0,
+        "no opcode is to be refused, and an object that BINGET fetched gets items later": _filled_later(found),
         "the result is a list with an empty item or 0 in it": plain and _has_empty(oracle(operations)),
-        "the data has the text MARK": any(argument == "MARK" for _, argument in operations),
+        "an opcode has the argument MARK, a text": any(argument == "MARK" for _, argument in operations),
         "there is more than one MARK": names.count("MARK") > 1,
         **{f"the pickle has {name}": True for name in names if name != "STOP"},
         **{f"the pickle has no {name}": name not in names for name in PLAIN},
@@ -146,13 +148,21 @@ def _has_empty(result):
     return isinstance(result, list) and not all(result)
 
 
-def _key_twice(operations):
-    """Whether the items after the one MARK of a pickle have a key twice."""
-    names = [name for name, _ in operations]
-    if names.count("MARK") != 1 or "SETITEMS" not in names or set(names) - {"EMPTY_DICT", "MARK", "BININT1", "SETITEMS", "STOP"}:
-        return False
-    keys = [argument for name, argument in operations if name == "BININT1"][::2]
-    return len(set(keys)) < len(keys)
+def _key_twice(moment):
+    """Whether a SETITEMS has a key twice."""
+    keys = moment.added[::2]
+    return moment.opcode == "SETITEMS" and len(set(keys)) < len(keys)
+
+
+def _filled_later(found):
+    """Whether a list or a dict that BINGET put on the stack gets items after that."""
+    fetched = set()
+    for moment, after in pairwise(found):
+        if moment.filled is not None and moment.added and id(moment.filled) in fetched:
+            return True
+        if moment.opcode == "BINGET":
+            fetched.add(id(after.stack[-1]))
+    return False
 
 
 OWN = """\

@@ -1,7 +1,7 @@
 """The machine for the nine simplest opcodes: a stack and nothing else."""
 
 from ...lab import Exercise, Mistake, edit, omit
-from .toys import SMALL, depths, operations, run_by_python, small_pickle
+from .toys import SMALL, fillings, moments, operations, run_by_python, small_pickle
 
 
 def run_small_pickle(operations):
@@ -78,17 +78,18 @@ def cases(random):
 def traits(operations):
     """Which opcodes a pickle has, and how they are nested."""
     names = [name for name, _ in operations]
-    depth = dict(zip(range(len(names)), depths(operations)))
     small = set(names) <= set(SMALL)
+    found = moments(operations) if small else []
+    depth = [(moment.opcode, len(moment.stack)) for moment in found]
     return {
         **{f"the pickle has {name}": True for name in names if name not in ("STOP", *SMALL)},
-        "the pickle makes more than one list, dict or pair": small and sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n in names) > 1,
-        "a list gets more than one item": small and names.count("EMPTY_LIST") == 1 < names.count("APPEND"),
-        "one dict gets two pairs": small and names.count("EMPTY_DICT") == 1 and names.count("SETITEM") > 1,
-        "more than one item is on the stack at STOP": small and depth[len(names) - 1] > 1,
-        "something lies below the two items of TUPLE2": small and any(n == "TUPLE2" and depth[i] > 2 for i, n in enumerate(names)),
-        "something lies below the list of APPEND": small and any(n == "APPEND" and depth[i] > 2 for i, n in enumerate(names)),
-        "something lies below the dict of SETITEM": small and any(n == "SETITEM" and depth[i] > 3 for i, n in enumerate(names)),
+        "no opcode is to be refused, and the pickle makes more than one list, dict or pair": small and sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n in names) > 1,
+        "no opcode is to be refused, and a list gets more than one item": max(fillings(found, list), default=0) > 1,
+        "no opcode is to be refused, and a dict gets more than one pair": max(fillings(found, dict), default=0) > 1,
+        "no opcode is to be refused, and more than one item is on the stack at STOP": any(n == "STOP" and deep > 1 for n, deep in depth),
+        "no opcode is to be refused, and something lies below the two items of TUPLE2": any(n == "TUPLE2" and deep > 2 for n, deep in depth),
+        "no opcode is to be refused, and something lies below the list of APPEND": any(n == "APPEND" and deep > 2 for n, deep in depth),
+        "no opcode is to be refused, and something lies below the dict of SETITEM": any(n == "SETITEM" and deep > 3 for n, deep in depth),
         **{f"the pickle has {name}": True for name in names if name != "STOP"},
         **{f"the pickle has no {name}": name not in names for name in SMALL},
     }

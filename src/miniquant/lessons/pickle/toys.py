@@ -51,17 +51,61 @@ def above_the_mark(stack: list[Any]) -> list[Any]:
     return items
 
 
-def depths(operations: list[tuple[str, Any]]) -> list[int]:
-    """How many items lie on the stack before each opcode of a pickle without marks.
+FILL = {"APPEND": 1, "SETITEM": 2, "APPENDS": 0, "SETITEMS": 0}  # how many items each adds; 0: all above the mark
 
-    >>> depths([("BININT1", 1), ("BININT1", 2), ("STOP", None)])
+
+class Moment(NamedTuple):
+    """One opcode of a pickle and the objects on the stack before it.
+
+    ``filled`` is the list or the dict that the opcode fills, and ``added`` what it adds.
+    """
+
+    opcode: str
+    stack: list[Any]
+    filled: Any
+    added: list[Any]
+
+
+def moments(operations: list[tuple[str, Any]]) -> list[Moment]:
+    """What happens in a pickle of plain data, up to its STOP.
+
+    >>> [len(moment.stack) for moment in moments([("BININT1", 1), ("BININT1", 2), ("STOP", None)])]
     [0, 1, 2]
     """
-    change = {"PROTO": 0, "APPEND": -1, "SETITEM": -2, "TUPLE2": -1, "BINPUT": 0}
-    found = [0]
-    for opcode, _ in operations[:-1]:
-        found.append(found[-1] + change.get(opcode, 1))
+    found: list[Moment] = []
+    stack: list[Any] = []
+    memo: dict[int, Any] = {}
+    make: dict[str, Callable[[Any], Any]] = {
+        "EMPTY_LIST": lambda _: [],
+        "EMPTY_DICT": lambda _: {},
+        "MARK": lambda _: MARK,
+        "BINGET": lambda n: memo[n],
+    }
+    for opcode, argument in operations:
+        before = [*stack]
+        added: list[Any] = []
+        if opcode in FILL:
+            added = [stack.pop() for _ in range(FILL[opcode])][::-1] or above_the_mark(stack)
+        found.append(Moment(opcode, before, stack[-1] if opcode in FILL else None, added))
+        if opcode == "STOP":
+            break
+        if opcode in ("APPEND", "APPENDS"):
+            stack[-1].extend(added)
+        elif opcode in ("SETITEM", "SETITEMS"):
+            stack[-1].update(zip(added[::2], added[1::2]))
+        elif opcode == "TUPLE2":
+            stack[-2:] = [(stack[-2], stack[-1])]
+        elif opcode == "BINPUT":
+            memo[argument] = stack[-1]
+        elif opcode != "PROTO":
+            stack.append(make.get(opcode, lambda value: value)(argument))
     return found
+
+
+def fillings(found: list[Moment], kind: type) -> list[int]:
+    """How many opcodes fill each list, or each dict, of those that any opcode fills."""
+    filled = [id(moment.filled) for moment in found if isinstance(moment.filled, kind)]  # all are alive, in ``found``
+    return [filled.count(one) for one in set(filled)]
 
 
 def run_by_python(operations: list[tuple[str, Any]], known: Collection[str]) -> Any:

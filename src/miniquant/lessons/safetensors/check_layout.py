@@ -124,41 +124,51 @@ def cases(random):
     ]
 
 
+def _is_right(entries, n_bytes):
+    """Whether the tensors fill the data."""
+    try:
+        oracle(entries, n_bytes)
+    except ValueError:
+        return False
+    return True
+
+
 def traits(entries, n_bytes):
     """What is wrong with a layout, or special about it."""
     spans = {name: entry["data_offsets"] for name, entry in entries.items()}
     order = sorted(spans.values())
     sizes = {name: ITEM[entry["dtype"]] * math.prod(entry["shape"]) for name, entry in entries.items()}
     unfit = [name for name, (begin, end) in spans.items() if end - begin != sizes[name]]
-    last = max(spans, key=lambda name: spans[name], default="")
-    ends = [0, *(end for _, end in order)]
+    ends = [end for _, end in order]
     empty = [begin for begin, end in spans.values() if begin == end]
+    inside = {name for name, (begin, end) in spans.items() if begin == end and any(a < begin < b for a, b in order)}
+    rest = {name: entry for name, entry in entries.items() if name not in inside}
     return {
         "there are no tensors": not entries,
         "there are no tensors, and there is data": not entries and n_bytes > 0,
         "a shape does not fit its bytes": bool(unfit),
-        "only the shape of the last tensor does not fit its bytes": unfit == [last],
+        "only one shape does not fit its bytes, that of the last tensor in the data": len(unfit) == 1 and spans[unfit[0]] == order[-1],
         "a shape is too small for its bytes": any(sizes[name] < spans[name][1] - spans[name][0] for name in unfit),
         "a shape is too large for its bytes": any(sizes[name] > spans[name][1] - spans[name][0] for name in unfit),
         "a tensor ends before it begins": any(end < begin for begin, end in spans.values()),
-        "an offset is negative": any(begin < 0 for begin, _ in spans.values()),
-        "an empty tensor is in the middle of another": any(a < at < b for at in empty for a, b in order),
-        "an empty tensor is in the middle of another, and all else is right": any(a < at < b for at in empty for a, b in order) and len(entries) == 2,
-        "the first tensor does not begin at 0": bool(order) and order[0][0] != 0,
-        "bytes between two tensors belong to nobody": any(max(ends[1 : i + 1]) < begin <= n_bytes for i, (begin, _) in enumerate(order) if i),
-        "two tensors share bytes": any(begin < end and begin < max(ends[: i + 1]) for i, (begin, end) in enumerate(order) if i),
-        "bytes come after the last tensor": max(ends) < n_bytes,
-        "a tensor reaches beyond the data": max(ends) > n_bytes,
-        "an empty tensor lies beyond the data": any(at > n_bytes for at in empty),
-        "an empty tensor and another one begin at the same byte": any(at == begin < end for at in empty for begin, end in order),
-        "there is an empty tensor": bool(empty),
+        "an offset is negative": any(offset < 0 for span in order for offset in span),
+        "a tensor that ends where it begins is in the middle of another": bool(inside),
+        "a tensor that ends where it begins is in the middle of another, and all else is right": bool(inside) and inside.isdisjoint(unfit) and _is_right(rest, n_bytes),
+        "the first tensor in the data does not begin at 0": bool(order) and order[0][0] != 0,
+        "bytes between two tensors belong to nobody": any(max(0, *ends[:i]) < min(begin, n_bytes) for i, (begin, _) in enumerate(order) if i),
+        "two tensors share bytes": any(begin < end and begin < max(ends[:i]) for i, (begin, end) in enumerate(order) if i),
+        "the tensors end (at 0, if there are none) before the data does": max(ends, default=0) < n_bytes,
+        "a tensor ends beyond the data": any(end > n_bytes for end in ends),
+        "a tensor that ends where it begins lies beyond the data": any(at > n_bytes for at in empty),
+        "a tensor that ends where it begins and a longer one begin at the same byte": any(at == begin < end for at in empty for begin, end in order),
+        "a tensor ends where it begins": bool(empty),
         "the entries are not in the order of their bytes": list(spans.values()) != order,
-        "the names are not in the order of the alphabet": list(sorted(spans, key=lambda name: spans[name])) != sorted(spans),
+        "the names, in the order of their bytes, are not in that of the alphabet": sorted(spans, key=lambda name: (spans[name], name)) != sorted(spans),
         "a dtype is not F32": any(entry["dtype"] != "F32" for entry in entries.values()),
         "a shape has more than one dim": any(len(entry["shape"]) > 1 for entry in entries.values()),
         "a shape is empty": any(entry["shape"] == [] for entry in entries.values()),
         "there is more than one tensor": len(entries) > 1,
-        "a tensor needs 2**63 bytes or more": any(size >= 2**63 for size in sizes.values()),
+        "a shape needs 2**63 bytes or more": any(size >= 2**63 for size in sizes.values()),
         "there is exactly one tensor": len(entries) == 1,
         "there is a tensor": bool(entries),
     }

@@ -136,73 +136,96 @@ def observed(function, case):
     return (sorted_keys(result[0]), *result[1:]) if isinstance(result, tuple) and result else result
 
 
+class _Object(list):
+    """An object of a JSON: its pairs, also those whose key is there twice."""
+
+
+def _json(text, strict=True):
+    """A JSON, its objects as ``_Object``; None if it is none, as with NaN in it, which ``int`` refuses."""
+    try:
+        return json.loads(text, object_pairs_hook=_Object, parse_constant=int, strict=strict)
+    except ValueError:
+        return None
+
+
+def _objects(value, in_list=False):
+    """Every object in a JSON, and whether it is an item of a list."""
+    if isinstance(value, _Object):
+        yield value, in_list
+        for _, inner in value:
+            yield from _objects(inner)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _objects(item, True)
+
+
+def _twice(pairs, same=None):
+    """Whether a key is in an object twice: with any values, or only with the same ones, or only with others."""
+    values = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(json.dumps(value))
+    if same is None:
+        return any(len(found) > 1 for found in values.values())
+    if same:
+        return any(len(set(found)) < len(found) for found in values.values())
+    return any(len(set(found)) > 1 for found in values.values())
+
+
+def _goes_on(text):
+    """Whether a text is a JSON and then something that is no white space of JSON."""
+    text = text.lstrip(" \t\r\n")
+    try:
+        end = json.JSONDecoder(parse_constant=int).raw_decode(text)[1]
+    except ValueError:
+        return False
+    return bool(text[end:].strip(" \t\r\n"))
+
+
 def traits(data):
     """What is wrong with a file, or special about it."""
     length = int.from_bytes(data[:8], "little")
     raw = data[8 : 8 + length]
-    text = raw.decode("utf-8", "replace")
     whole = len(data) >= 8 and length <= len(data) - 8
-    valid = whole and raw[:1] == b"{" and b"\xff" not in raw and b"\xed" not in raw
-    doubled = _doubled(text) if valid else []
+    try:
+        text = raw.decode("utf-8") if whole else None
+    except ValueError:
+        text = None
+    header = None if text is None else _json(text)
+    is_json = text is not None and (header is not None or text.strip(" \t\r\n") == "null")
+    objects = [*_objects(header)]
+    outer = header if isinstance(header, _Object) else []
+    inner = [pairs for pairs, _ in objects if pairs is not outer]
+    keys = [{key for key, _ in pairs} for pairs, _ in objects]
     return {
         "the file is empty": not data,
         "the file has fewer than 8 bytes": len(data) < 8,
         "the file has exactly 8 bytes": len(data) == 8,
-        "the header is longer than the file": len(data) >= 8 and not whole,
-        "the length is 2**32 or more": length >= 2**32,
+        "the header ends after the file": len(data) >= 8 and not whole,
+        "the length of the header is 2**32 or more": len(data) >= 8 and length >= 2**32,
         "the length of the header is 0": len(data) >= 8 and length == 0,
         "the length of the header is 0, and the file has nothing after it": data == bytes(8),
-        "the header is not UTF-8": whole and "\ufffd" in text,
-        "the header begins with something else than a brace": whole and length > 0 and raw[:1] != b"{",
-        "the header begins with a space": whole and raw[:1] == b" ",
-        "the header is no JSON": valid and doubled is None,
-        "the header ends in white space that JSON does not have": valid and raw.endswith((b"\x0c", b"\xa0")),
-        "a text of the header has a newline in it": valid and b"x\ny" in raw,
-        "the header has 65,536 bytes or more": valid and length > 65535,
-        "something follows the JSON": valid and (raw.endswith(b"\0") or b"}{" in raw),
-        "the outer object has a key twice": bool(doubled) and bool(doubled[-1]),
-        "an inner object has a key twice, and the outer one has none": bool(doubled) and any(doubled) and not doubled[-1],
-        "an object has a key twice, with other values": bool(doubled) and "other" in doubled,
-        "an object has a key twice, with the same value": bool(doubled) and "same" in doubled,
-        "an object in a list has a key twice": bool(doubled) and any(doubled) and b"[{" in raw,
-        "an object has a key twice": bool(doubled) and any(doubled),
-        "the header has `__metadata__`": valid and b"__metadata__" in raw,
-        "keys differ only in capitals or spaces": b'"A"' in raw,
-        "two objects of the header have the same key": valid and _shares_keys(text),
-        "the header ends in white space": valid and text != text.rstrip(),
-        "the header has letters outside ASCII": valid and not text.isascii(),
+        "the whole header is there, and it is not UTF-8": whole and text is None,
+        "the whole header is there, and it begins with something else than a brace": whole and length > 0 and raw[:1] != b"{",
+        "the whole header is there, and it begins with a space": whole and raw[:1] == b" ",
+        "the whole header is there, is UTF-8 and begins with a brace, and it is no JSON": text is not None and text[:1] == "{" and not is_json,
+        "the header is JSON and then white space that JSON does not have": text is not None and not is_json and _json(text.strip()) is not None and text[:1] == text.strip()[:1],
+        "the header is JSON but for a control character, such as a newline, in a text": text is not None and not is_json and _json(text, strict=False) is not None,
+        "the whole header is there, and it has 65,536 bytes or more": whole and length > 65535,
+        "the header is JSON and then something that is no white space of JSON": text is not None and _goes_on(text),
+        "the header is JSON, and the outer object has a key twice": _twice(outer),
+        "the header is JSON, and an inner object has a key twice, the outer one not": any(map(_twice, inner)) and not _twice(outer),
+        "the header is JSON, and an object has a key twice, with other values": any(_twice(pairs, same=False) for pairs, _ in objects),
+        "the header is JSON, and an object has a key twice, with the same value": any(_twice(pairs, same=True) for pairs, _ in objects),
+        "the header is JSON, and an object that is an item of a list has a key twice": any(_twice(pairs) for pairs, in_list in objects if in_list),
+        "the header is JSON, and an object has a key twice": any(_twice(pairs) for pairs, _ in objects),
+        "the header is JSON, and the outer object has the key `__metadata__`": any(key == "__metadata__" for key, _ in outer),
+        "the header is JSON, and two keys of an object differ only in capitals or spaces": any(len({key.replace(" ", "").lower() for key in found}) < len(found) for found in keys),
+        "the header is JSON, and two objects have the same key": sum(map(len, keys)) > len(set().union(*keys)),
+        "the header is JSON and ends in white space": is_json and text != text.rstrip(),
+        "the header is JSON and has letters outside ASCII": is_json and not text.isascii(),
         "bytes follow the header": whole and len(data) > 8 + length,
-        "no bytes follow the header": whole and len(data) == 8 + length,
+        "the file ends where the header ends": whole and len(data) == 8 + length,
     }
-
-
-def _shares_keys(text):
-    """Whether a key is in more than one object of a JSON."""
-    found = []
-    try:
-        json.loads(text, object_pairs_hook=lambda pairs: found.append({key for key, _ in pairs}) or dict(pairs))
-    except ValueError:
-        return False
-    return sum(map(len, found)) > len(set().union(*found))
-
-
-def _doubled(text):
-    """For each object of a JSON, the outer one last: "" or, if a key is there twice, "same" or "other" for its values.
-
-    None if it is no JSON.
-    """
-    found = []
-
-    def look(pairs):
-        twice = len(dict(pairs)) < len(pairs)
-        found.append("" if not twice else "same" if all(dict(pairs)[key] == value for key, value in pairs) else "other")
-        return dict(pairs)
-
-    try:
-        json.loads(text, object_pairs_hook=look)
-    except ValueError:
-        return None
-    return found
 
 
 EXERCISE = Exercise(

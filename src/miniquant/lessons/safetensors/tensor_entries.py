@@ -82,13 +82,13 @@ def traits(tensors):
         "there is a tensor": bool(tensors),
         "a shape has more than one dim": any(len(shape) > 1 for shape in shapes),
         "a shape has more than two dims": any(len(shape) > 2 for shape in shapes),
-        "the dtypes are different": len(set(dtypes)) > 1,
+        "two dtypes differ": len(set(dtypes)) > 1,
         "a dtype is not F32": any(dtype != "F32" for dtype in dtypes),
         "an element has 8 bytes": any(ITEM[dtype] == 8 for dtype in dtypes),
         "an element has fewer than 4 bytes": any(ITEM[dtype] < 4 for dtype in dtypes),
         "the names are not in the order of the alphabet": list(tensors) != sorted(tensors),
-        "a tensor has more than 2**63 bytes": any(ITEM[d] * math.prod(s) >= 2**63 for d, s in tensors.values()),
-        "a tensor has more than 2**31 bytes": any(ITEM[d] * math.prod(s) >= 2**31 for d, s in tensors.values()),
+        "a tensor has 2**63 bytes or more": any(ITEM[d] * math.prod(s) >= 2**63 for d, s in tensors.values()),
+        "a tensor has 2**31 bytes or more": any(ITEM[d] * math.prod(s) >= 2**31 for d, s in tensors.values()),
     }
 
 

@@ -89,8 +89,16 @@ def cases(random):
     return [*((Views(tensors),) for tensors in made), (loaded,)]
 
 
+def _viewed(tensor):
+    """How many bytes of its storage a tensor views, each counted once."""
+    places = torch.arange(tensor.untyped_storage().nbytes() // tensor.element_size())
+    seen = places.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+    return seen.unique().numel() * tensor.element_size()
+
+
 def quantities(tensors):
     """What people count in place of storages, and what is special about some tensors."""
+    tensors = copy.deepcopy(tensors)  # a function is given a copy, which may have no gradients
     storages = [tensor.untyped_storage() for tensor in tensors.values()]
     begins = [storage.data_ptr() for storage in storages]
     sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
@@ -104,7 +112,7 @@ def quantities(tensors):
         "the bytes of the first tensor": next(iter(views), 0),
         "two tensors share a storage": len(sizes) < len(tensors),
         "two storages have the same size": len(set(sizes.values())) < len(sizes),
-        "a tensor views only a part of its storage": any(v < s.nbytes() for v, s in zip(views, storages)),
+        "a tensor views only a part of its storage": any(_viewed(t) < s.nbytes() for t, s in zip(tensors.values(), storages)),
         "a tensor is larger than its storage": any(v > s.nbytes() for v, s in zip(views, storages)),
         "a tensor does not begin where its storage begins": any(t.storage_offset() for t in tensors.values()),
         "a tensor is not contiguous": any(not t.is_contiguous() for t in tensors.values()),

@@ -46,14 +46,14 @@ def quantities(predicted, actual):
     error = predicted - actual
     size = np.abs(error)
     return {
-        "the number of days": len(actual),
+        "the number of days": len(error),
         "the mean of `actual`": float(actual.mean()),
         "the largest less the smallest of `actual`": float(np.ptp(actual)),
         "the root of the mean square of `predicted`": float(np.sqrt((predicted**2).mean())),
         "the root of the mean square of `actual`": float(np.sqrt((actual**2).mean())),
         "the median size of the errors": float(np.median(size)),
-        "the largest error": float(size.max()),
-        "there is more than one day": len(actual) > 1,
+        "the size of the largest error": float(size.max()),
+        "there is more than one day": len(error) > 1,
         "the errors differ in size": len(set(size.tolist())) > 1,
         "there are positive and negative errors": bool(error.max() > 0 > error.min()),
     }
