@@ -83,7 +83,7 @@ def traits(operations):
     depth = [(moment.opcode, len(moment.stack)) for moment in found]
     return {
         **{f"the pickle has {name}": True for name in names if name not in ("STOP", *SMALL)},
-        "no opcode is to be refused, and the pickle makes more than one list, dict or pair": small and sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n in names) > 1,
+        "no opcode is to be refused, and the pickle makes more than one list, dict or pair": sum(n in ("EMPTY_LIST", "EMPTY_DICT", "TUPLE2") for n, _ in depth) > 1,
         "no opcode is to be refused, and a list gets more than one item": max(fillings(found, list), default=0) > 1,
         "no opcode is to be refused, and a dict gets more than one pair": max(fillings(found, dict), default=0) > 1,
         "no opcode is to be refused, and more than one item is on the stack at STOP": any(n == "STOP" and deep > 1 for n, deep in depth),
