@@ -4,8 +4,7 @@ import math
 
 from ...lab import Exercise, Mistake, edit, omit
 from ...lab.compare import one_after_another
-
-LINE_ENDS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # where `str.splitlines` ends a line, too
+from ..shared.names import LINE_ENDS
 
 
 def metadata_bytes(metadata):

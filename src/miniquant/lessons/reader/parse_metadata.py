@@ -4,7 +4,7 @@ import itertools
 
 from ...core.errors import FormatError
 from ...lab import Exercise, Mistake, edit, omit
-from ..container.metadata_bytes import LINE_ENDS
+from ..shared.names import LINE_ENDS
 
 
 def parse_metadata(block):
