@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..attempt import Outcome, attempt
-from ..compare import equal
+from ..attempt import attempt
 from ..limit import TooSlow, spent
-from ..verdict import Call, Facts
+from ..verdict import Call, Facts, problem
 from .contrast import remembers
 from .seen import Seen
 
@@ -131,15 +130,10 @@ def _lines_run(facts: Facts, calls: Sequence[Call]) -> dict[int, set[int]]:
             sys.settrace(before)
         if isinstance(outcome.error, TooSlow) or late():
             return {}
-        again, before_it = (_is_right(facts, call, each) for each in (outcome, call.outcome))
-        if again != before_it:
+        again = problem(facts.spec, call.case, outcome, call.expected)
+        if bool(again) != bool(call.problem):
             return {}  # something is kept between calls: other lines ran when the result was wrong
     return ran
-
-
-def _is_right(facts: Facts, call: Call, outcome: Outcome) -> bool:
-    right = equal(call.expected.result, outcome.result, facts.spec.tolerance, ordered=facts.spec.ordered)
-    return not outcome.error and right
 
 
 def _blocks(facts: Facts, ran: dict[int, set[int]], wrong: set[int], right: set[int]) -> list[Block]:
