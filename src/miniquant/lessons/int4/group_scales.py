@@ -35,7 +35,7 @@ def cases(random):
         ([[1, -7, 2, -3], [0, 0, 0, 0], [0, 0, -14, 5]], 2),  # groups after a row of zeros
         (np.arange(32).reshape(4, 8), 4),
         (np.arange(24).reshape(8, 3).T ** 2, 4),  # column after column in memory
-        ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.6, 0.1]], 1),
+        ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.6, 0.1]], 2),  # of the same shape as the first
         ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.9, 0.1]], 4),
         ([[0, 0, 1e-9, -1e-9, 6e-7, -6e-7, 3e-7, -1e-7]], 2),  # scales of 0 and of float16's smallest number, rounded down and up to it
         ([[5, 1, -4, 3, 2, -6]], 2),  # more groups than weights in a group

@@ -70,7 +70,7 @@ def cases(random):
         b"",
         b"a=b\nb=a\n",
         b"rule=w=q*s\nx=",
-        b"note= indented \nrate=0.50",
+        b"note= indented \\n \nrate=0.50",  # a backslash stays one
         "name=café\nold line=one\u2028two".encode(),
         b"a=b\r\nc=d\x0be\x0cf\r\n",
         b" a =b\n =x\nA=\na= ",
