@@ -175,7 +175,7 @@ def _masks(e: np.ndarray, inputs: dict[str, np.ndarray]) -> Iterator[Mask]:
             yield f"{at} the last {word}", index == n - 1
             yield f"{at} all {word}s but the first", index > 0
             yield f"{at} all {word}s but the last", index < n - 1
-        if n > 3:
+        if n > 5:
             yield f"{at} the {word}s 1, 3, 5 …, counted from 0", index % 2 == 1
             yield f"{at} the {word}s 0, 2, 4 …, counted from 0", index % 2 == 0
     yield from _groups(e, inputs)
