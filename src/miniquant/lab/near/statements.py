@@ -135,14 +135,12 @@ def of_wraps(place: Place, say: Speaker) -> Iterator[Change]:
     if not (assigned or given or operand or inner or isinstance(parent, ast.Return)):
         return
     what = "a returned value" if isinstance(parent, ast.Return) else say(node)  # it may be that of a helper
-    for name, (_, phrase) in WRAPS.items() if not inner else ():
+    array = "an array on the way" if what == UNKNOWN else what
+    steps = [(name, phrase.format(what), 0.0) for name, (_, phrase) in WRAPS.items()] if not inner else []
+    steps += [(name, phrase.format(array), far) for name, (_, phrase, far) in ARRAY_STEPS.items()]
+    for name, words, far in steps:
         call = ast.Call(ast.Name(PREFIX + name, ast.Load()), [node], [])
-        yield Change(phrase.format(what), STEP + 0.5 * (not assigned), ((place, call),))
-    what = "an array on the way" if what == UNKNOWN else what
-    for name, (_, phrase, far) in ARRAY_STEPS.items():
-        call = ast.Call(ast.Name(PREFIX + name, ast.Load()), [node], [])
-        words = phrase.format(what)
-        if isinstance(node, ast.Name) and not words.endswith("least"):
+        if isinstance(node, ast.Name) and not words.endswith("least"):  # the name may stand elsewhere, too
             words = f"{words}, in one place at least"
         yield Change(words, STEP + far + 0.5 * (not assigned), ((place, call),))
 
