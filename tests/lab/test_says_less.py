@@ -450,3 +450,14 @@ def test_a_sum_with_which_more_is_computed_stands_in_brackets():
     assert next(of_differences(facts, facts.calls)).text == "every number is too large by (16 / `size`) / (`size` - 1)"
     texts = [seen.text for seen in of_formulas(1, 22, {"`n` - 1": 7.0})]
     assert "the result is too large by 3 times (`n` - 1)" in texts
+
+
+def test_empty_tensors_may_stand_in_any_order_even_if_the_call_empties_its_argument():
+    def check_layout(entries, n_bytes):
+        names = find("check_layout").reference(entries, n_bytes)
+        names = sorted(names, key=lambda name: (entries[name]["data_offsets"], name != "z"))
+        entries.clear()
+        return names
+
+    text = repr(evaluate(find("check_layout"), check_layout))
+    assert "changes its argument `entries`" in text and "another order" not in text
