@@ -435,7 +435,7 @@ JOINED = (  # what the engine joins of several strings, and single words that fi
     "a solution that divides with `//` where the right one divides ({0})",
     "The last axis has {0} too few",
     "{0} has a row of zeros",
-    "{0} has letters outside ASCII",
+    "{0} has characters outside ASCII",
     "where {0} has {1} bytes or more",
     "With {0}, {1} is {2} in line {3}",
     "Python raises {0} in line {1}, {2}: {3}, on {4} of {5} cases",

@@ -220,7 +220,7 @@ def _of_argument(verb: str, rest: str) -> Callable[[Any], Any] | None:
         "more than one value": lambda x: isinstance(x, np.ndarray) and x.size > 1,
         "a 0": lambda x: isinstance(x, np.ndarray) and x.size > 0 and not x.all(),
         "negative values": lambda x: isinstance(x, np.ndarray) and bool((x < 0).any()),
-        "letters outside ASCII": lambda x: isinstance(x, str) and any(ord(c) > 127 for c in x),
+        "characters outside ASCII": lambda x: isinstance(x, str) and any(ord(c) > 127 for c in x),
         "duplicates": lambda x: isinstance(x, list | tuple) and len({repr(i) for i in x}) < len(x),
         "more than one key": lambda x: isinstance(x, dict) and len(x) > 1,
     }

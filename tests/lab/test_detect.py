@@ -283,10 +283,14 @@ def test_dicts_are_described_by_their_keys():
 def test_the_class_of_the_wrong_cases_is_said_when_it_is_true_of_all_cases():
     some = [("a",), ("é",), ("bc",), ("naïve",), ("",)]
     spec = made(lambda text: text.encode(), [*some, ("d",), ("efg",), ("hi",), ("jklm",), ("München",)])
-    assert "`text` has letters outside ascii" in seen(spec, lambda text: text.encode("ascii", "replace"))
+    assert "`text` has characters outside ascii" in seen(spec, lambda text: text.encode("ascii", "replace"))
+    prices = made(
+        lambda text: text.encode(), [("a €",), ("b",), ("€",), ("cd",), ("",), ("e",), ("fg",), ("h €",), ("i",)]
+    )
+    assert "letters outside ascii" not in seen(prices, lambda text: text.encode("ascii", "replace"))  # € is none
     assert "where `text`" not in seen(spec, lambda text: text.encode() + b"!")
     few = made(lambda text: text.encode(), some)  # of so few inputs, many properties fit by chance
-    assert "has letters outside ascii" not in seen(few, lambda text: text.encode("ascii", "replace"))
+    assert "has characters outside ascii" not in seen(few, lambda text: text.encode("ascii", "replace"))
 
 
 def test_a_mistake_that_only_raises_gives_its_name_to_nobody():

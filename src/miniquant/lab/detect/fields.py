@@ -265,8 +265,8 @@ def _of_signs(expected: bytes, got: bytes) -> Iterator[Seen]:
     yield from of_spaces(e, g)
     for words, errors in (("missing", "ignore"), ("a question mark", "replace")):
         if e != g == e.encode("ascii", errors).decode():
-            text = f"each letter outside ASCII is {words}, and the rest is right"
-            yield Seen("letters outside ASCII", text, 'Use `.encode("utf-8")`.', 7)
+            text = f"each character outside ASCII is {words}, and the rest is right"
+            yield Seen("characters outside ASCII", text, 'Use `.encode("utf-8")`.', 7)
     if not e or sum(x.isprintable() for x in e) < 0.8 * len(e):
         return
     yield from of_replaced(e, g)

@@ -129,7 +129,7 @@ def _of_value(name: str, value: Any) -> Iterator[tuple[str, bool]]:
         yield f"where {name} has bytes of 128 or more", any(b > 127 for b in value)
     elif isinstance(value, str):
         yield f"where {name} is empty", value == ""
-        yield f"where {name} has letters outside ASCII", not value.isascii()
+        yield f"where {name} has characters outside ASCII", not value.isascii()
         yield f"where {name} has white space at an end", value != value.strip()
         yield f"where {name} has a newline", "\n" in value
         if 0 < len(value) <= 30 and value.isprintable():
@@ -246,5 +246,5 @@ def _of_list(name: str, value: list[Any], owner: str = "") -> Iterator[tuple[str
     texts = [repr(item) for item in value]
     yield f"where {owner} has duplicates", len(set(texts)) < len(texts)
     found = [item for item in value if isinstance(item, str)]
-    yield f"where {name} have letters outside ASCII", not "".join(found).isascii()
+    yield f"where {name} have characters outside ASCII", not "".join(found).isascii()
     yield f"where a text in {name} is empty", "" in found

@@ -58,11 +58,16 @@ class Stored:
         """The largest integer that is used."""
         return int(np.abs(self.values).max())
 
+    @property
+    def top(self) -> int:
+        """The largest integer that may be used: where a scale was rounded up, no weight may reach it."""
+        return next((top for top in (7, 127) if top / 2 < self.limit <= top), self.limit)
+
     def fit(self, scales: Any, rows: Any = slice(None), rounding: Callable[[Any], Any] = np.rint) -> bool:
         """Whether the student's integers in these rows are what these scales give."""
         divisor = np.broadcast_to(np.asarray(scales, np.float32), self.scales.shape)[rows, None]
         quotient = self.x[rows] / np.where(divisor == 0, 1, divisor)
-        whole = np.where(divisor == 0, 0, rounding(quotient).clip(-self.limit, self.limit))
+        whole = np.where(divisor == 0, 0, rounding(quotient).clip(-self.top, self.top))
         return bool((whole == self.found[rows]).all())
 
 
@@ -114,7 +119,7 @@ def _of_scales(stored: Stored) -> Iterator[Seen]:
 
 def _sources(stored: Stored) -> Iterator[tuple[str, float]]:
     """From what the wrong scales were computed."""
-    limit, x = stored.limit, stored.x.astype(float)
+    limit, x = stored.top, stored.x.astype(float)
     mine, scales = stored.mine.astype(float), stored.scales.astype(float)
     largest = np.abs(x).max(1)
     for place, (words, function) in enumerate(STATISTICS if x.shape[1] > 1 else ()):
@@ -181,8 +186,8 @@ def _others(stored: Stored, scales: np.ndarray) -> Iterator[tuple[str, np.ndarra
 
 def _factors(stored: Stored) -> Iterator[tuple[str, np.ndarray]]:
     """Numbers by which weights may be multiplied where they must be divided by the scale, by the words for them."""
-    top = 7 if stored.limit <= 7 else 127  # a scale that was rounded up may leave the largest integer unused
-    absmax, limit = np.abs(stored.x).max(1), np.float32(top)
+    top, absmax = stored.top, np.abs(stored.x).max(1)
+    limit = np.float32(top)
     yield "1 / scale", np.where(stored.scales == 0, 0, np.float32(1) / stored.scales)
     yield f"{top} / absmax", np.where(absmax == 0, 0, limit / absmax)
     yield "1 / (the scale before it is rounded)", np.where(absmax == 0, 0, np.float32(1) / (absmax / limit))
@@ -191,13 +196,13 @@ def _factors(stored: Stored) -> Iterator[tuple[str, np.ndarray]]:
 def _of_values(stored: Stored) -> Iterator[Seen]:
     """The scales are right, and the values are not."""
     rows, found = (stored.values != stored.found).any(axis=1), stored.found
-    limit = stored.limit
+    limit = stored.top
     cure = "Divide each weight by its own scale, then round and clip."
     for words, rounding in ROUNDINGS:
         if stored.fit(stored.scales, rounding=rounding):
             yield Seen(words, f"the scales are right, and the values are {words}", "Use `np.rint`.", 13)
     exact = np.abs(stored.x).max(1) / np.float32(limit)
-    if stored.fit(exact):
+    if stored.fit(exact) or stored.fit(np.where(stored.scales == 0, 0, exact)):
         text = "the scales are right, and the values fit the scales before they are rounded to float16"
         yield Seen("scale rounded too late", text, "Divide by the rounded scale.", 13)
     fitting = []

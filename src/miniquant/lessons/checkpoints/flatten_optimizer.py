@@ -119,7 +119,7 @@ def traits(state):
         "a tensor has an axis of length 1": any(1 in tensor.shape for tensor in tensors),
         "a tensor has one value": any(tensor.numel() == 1 for tensor in tensors),
         "a number in the dict of the states is 10 or more": any(number > 9 for number in entries),
-        "the settings have letters outside ASCII": not json.dumps(state["param_groups"], ensure_ascii=False).isascii(),
+        "the settings have characters outside ASCII": not json.dumps(state["param_groups"], ensure_ascii=False).isascii(),
         "a setting is None or False": any(value is None or value is False for group in state["param_groups"] for value in group.values()),
     }
 

@@ -119,7 +119,7 @@ def traits(message):
         "`message` has a quote": "'" in message or '"' in message,
         "`message` has a backslash": "\\" in message,
         "`message` has a newline": "\n" in message,
-        "`message` has letters outside Latin-1": any(ord(c) > 255 for c in message),
+        "`message` has characters outside Latin-1": any(ord(c) > 255 for c in message),
         "`message` has more than 65,535 bytes in UTF-8": len(message.encode()) > 65535,
         "`message` has more than 255 bytes in UTF-8": len(message.encode()) > 255,
         "`message` has a space": " " in message,

@@ -131,7 +131,7 @@ def traits(operations):
         "the pickle has NEXT_BUFFER, which imports nothing": any(row[1] == "NEXT_BUFFER" for row in operations),
         "a module or a name is the text None or none": any(text in ("None", "none") for pair in pairs for text in pair),
         "a module or a name has a newline in it": any("\n" in (text or "") for pair in pairs for text in pair),
-        "a module or a name has letters outside ASCII": any(not (text or "").isascii() for pair in pairs for text in pair),
+        "a module or a name has characters outside ASCII": any(not (text or "").isascii() for pair in pairs for text in pair),
         "GLOBAL, INST or STACK_GLOBAL asks for a module or a name with a space in it": any(" " in (text or "") for pair in pairs for text in pair),
         "EXT1, EXT2 or EXT4 imports": any(name.startswith("EXT") for name in names),
         "two imports have the same module and name, as they are reported": len({one[1:] for one in reported}) < len(reported),

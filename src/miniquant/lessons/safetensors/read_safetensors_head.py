@@ -222,7 +222,7 @@ def traits(data):
         "the header is JSON, and two keys of an object differ only in capitals or spaces": any(len({key.replace(" ", "").lower() for key in found}) < len(found) for found in keys),
         "the header is JSON, and two objects have the same key": sum(map(len, keys)) > len(set().union(*keys)),
         "the header is JSON and ends in white space": is_json and text != text.rstrip(),
-        "the header is JSON and has letters outside ASCII": is_json and not text.isascii(),
+        "the header is JSON and has characters outside ASCII": is_json and not text.isascii(),
         "bytes follow the header": whole and len(data) > 8 + length,
         "the file ends where the header ends": whole and len(data) == 8 + length,
     }

@@ -48,7 +48,7 @@ def traits(text):
     """What is special about a header."""
     size = len(text.encode())
     return {
-        "the JSON has letters outside ASCII": not text.isascii(),
+        "the JSON has characters outside ASCII": not text.isascii(),
         "the JSON is a multiple of 8 bytes": size % 8 == 0,
         "the JSON is no multiple of 8 bytes": size % 8 > 0,
         "the JSON has a multiple of 8 characters": len(text) % 8 == 0,
