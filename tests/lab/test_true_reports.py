@@ -161,6 +161,21 @@ def test_digits_that_are_joined_are_described():
     assert "`count` binary digits of `number`, counted from the left, after the first `start`" in text
 
 
+def test_a_zero_before_a_number_is_no_joining_of_digits():
+    def turned(number, start, count):
+        right = find("get_bits").reference(number, start, count)
+        return right if start else int(f"{right:0{count}b}"[::-1], 2)
+
+    text = whole("get_bits", turned)
+    assert "The result is these bits in the opposite order" in text
+    assert "digits of" not in text
+
+
+def test_two_sides_that_are_exchanged_are_named():
+    text = whole("from_twos_complement", lambda number, n_bits: number - 2**n_bits if number else number)
+    assert "a solution that takes `1 - n_bits` where the right one takes `n_bits - 1`" in text
+
+
 def test_numbers_made_of_decimal_bytes_are_described():
     def png_size(data):
         return tuple(int("".join(map(str, data[at : at + 4]))) for at in (16, 20))

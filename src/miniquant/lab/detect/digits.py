@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import permutations
 from typing import Any
 
+from .formulas import EXACT
 from .seen import Seen
 
 BASES = ((2, "b", "binary"), (16, "x", "hexadecimal"), (10, "d", "decimal"))
@@ -20,6 +21,9 @@ def of_digits(expected: Any, got: Any, arguments: Mapping[str, Any], numbers: Ma
     yield from _of_bytes(expected, got)
     given = {f"`{name}`": n for name, n in arguments.items() if type(n) is int and n >= 0}
     known = {words: n for words, n in numbers.items() if type(n) is int and n >= 0}
+    for words in (words for words, n in known.items() if n == got >= EXACT):  # `of_formulas` has floats
+        cure = "Compare it with what the docstring asks for."
+        yield Seen("another quantity", f"the result is {words}", cure, 25, weak=True, whole=True)
     yield from _joined(expected, got, dict(list({**known, **given}.items())[:MOST]))
     yield from _from_the_left(got, given)
 
@@ -46,12 +50,13 @@ def _joined(e: int, g: int, numbers: Mapping[str, int]) -> Iterator[Seen]:
             continue
         for base, letter, name in BASES:
             digits = format(p, letter) + format(q, letter)
+            rank = 18 if p else 26  # 0 and then a number is that number
             text = f"the result is the {name} digits of {one} and then of {two}, joined without leading zeros"
             if int(digits, base) == g:
-                yield Seen("digits joined", text, "Fill each number up with zeros.", 18, needs=3, whole=True)
+                yield Seen("digits joined", text, "Fill each number up with zeros.", rank, needs=3, whole=True)
             elif base > 10 and digits.isdigit() and int(digits) == g:
                 text += ", and read as a decimal number"
-                yield Seen("digits joined", text, "The digits have another base.", 18, needs=3, whole=True)
+                yield Seen("digits joined", text, "The digits have another base.", rank, needs=3, whole=True)
 
 
 def _from_the_left(g: int, numbers: Mapping[str, int]) -> Iterator[Seen]:

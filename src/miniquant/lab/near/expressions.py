@@ -177,7 +177,11 @@ def _of_operation(place: Place, node: ast.BinOp, say: Speaker) -> Iterator[Chang
         by = f" ({say(right)})" if say(right)[0] in "`0123456789" else ""
         yield change(new, f"{VERBS[other]} where the right one {VERBS[kind]}{by}", NUMBER)
     if kind in UNSWAPPED:
-        yield change(ast.BinOp(right, node.op, left), f"exchanges the two sides of {NEITHER_WAY[kind]}", NUMBER)
+        words = f"exchanges the two sides of {NEITHER_WAY[kind]}"
+        if kind is ast.Sub and all(re.fullmatch(r"`.*`|-?[\d.]+", say(side)) for side in (left, right)):
+            one, two = (say(side).strip("`") for side in (left, right))
+            words = f"takes `{two} - {one}` where the right one takes `{one} - {two}`"  # an answer may have others
+        yield change(ast.BinOp(right, node.op, left), words, NUMBER)
     if kind is ast.RShift and isinstance(right, ast.Constant) and isinstance(right.value, int):
         mask = ast.Constant((2**right.value - 1) << right.value)
         yield change(ast.BinOp(left, ast.BitAnd(), mask), "masks bits where the right one shifts them down", NUMBER)
