@@ -388,6 +388,16 @@ def test_values_are_right_where_both_are_not_a_number_and_only_the_dtype_differs
     assert how_far_off(facts, facts.wrong).text.startswith("the values are right, and on 4 of 4 the dtype differs")
 
 
+def test_the_type_of_a_part_is_not_called_that_of_the_result():
+    def named(n):
+        """A number and its text. -> tuple"""
+        return (n, str(n))
+
+    spec = made(named, [(n,) for n in range(4)])
+    facts = Facts(spec, function := (lambda n: (str(n), n)), _calls(spec, function))
+    assert "on 4 of 4 the type of a part differs" in how_far_off(facts, facts.wrong).text
+
+
 def test_large_integers_that_a_float_does_not_tell_apart_are_counted_as_wrong():
     def twice(values):
         """Twice each. -> int64 array"""

@@ -171,6 +171,29 @@ def test_a_zero_before_a_number_is_no_joining_of_digits():
     assert "digits of" not in text
 
 
+def test_an_item_that_comes_once_in_place_of_twice_is_missing():
+    def off_the_list(found, allowed):
+        unlisted = []
+        for row in found:
+            if row[1:] not in allowed:
+                unlisted.append(row)
+                allowed.add(row[1:])
+        return unlisted
+
+    text = repr(evaluate(find("off_the_list"), off_the_list, search=False))
+    assert "What is there belongs there, and items are missing, on 3 of 27 cases" in text
+
+
+def test_the_keys_of_a_dict_are_no_items():
+    def run_small_pickle(operations):
+        right = find("run_small_pickle").reference(operations)
+        return {**right, 1: 2} if right == {1: 3} else right
+
+    text = repr(evaluate(find("run_small_pickle"), run_small_pickle, search=False))
+    assert "key 1 is wrong on" in text
+    assert "item 1" not in text
+
+
 def test_two_sides_that_are_exchanged_are_named():
     text = whole("from_twos_complement", lambda number, n_bits: number - 2**n_bits if number else number)
     assert "a solution that takes `1 - n_bits` where the right one takes `n_bits - 1`" in text
@@ -632,7 +655,7 @@ def test_what_looks_at_a_result_does_not_fail_where_the_function_has_changed_its
         return names
 
     report = evaluate(find("check_layout"), check_layout)
-    assert "your function changes its argument in place: entries['none']['data_offsets']" in report.what
+    assert "your function changes its argument in place: entries[" in report.what
     assert "Python raises" not in repr(report)
     assert "The result is right, and the call changes its argument" in f"{report.cause} {report.also}"
 

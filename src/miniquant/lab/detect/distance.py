@@ -25,6 +25,7 @@ CONFIRMED = 12  # numbers that show it, with those of further inputs
 PARTS = 6  # of a result that are named
 EXAMPLES, SHORT = 3, 40  # results that are shown, and the characters of one
 LONGEST = 150  # characters of two types
+SIMPLE = (str, bytes, int)  # whose texts are compared, which is fast
 
 
 class Kind(str):
@@ -39,7 +40,7 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     ordered = facts.spec.ordered
     first = [difference(c.expected.result, c.outcome.result, facts.spec.tolerance, ordered=ordered) for c in calls]
     kinds = Counter(
-        (found.got, found.expected, found.what.split(";")[0].split()[-2])
+        (found.got, found.expected, found.what.split(";")[0].split()[-2] + " of a part" * bool(found.path))
         for found in first
         if found and found.what.split(";")[0].endswith(("type differs", "the shape differs"))
     )
@@ -134,7 +135,8 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     if not 0 < len(wrong) <= PARTS:
         return ""
     some = {key: key.replace(" of each ", " of a ") for key in wrong if isinstance(key, Kind)}  # others may be right
-    names = [f"item {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
+    place = "key" if isinstance(calls[0].expected.result, dict) else "item"
+    names = [f"{place} {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
     plural = [key in some and is_plural(key) for key in wrong]
     said = [f"{name} {'are' if many else 'is'} wrong on {n}" for name, many, n in zip(names, plural, wrong.values())]
     within = [_positions(calls, key, facts.spec.tolerance) for key in wrong]
@@ -247,12 +249,27 @@ _TESTS: tuple[tuple[str, Callable[[np.ndarray, np.ndarray], bool]], ...] = (
 
 
 def _lacks(items: list[Any], others: list[Any], spec: Exercise) -> bool:
-    """Whether one of the others is in no place of a list; a number within the tolerance is the same."""
-    texts = {repr(x) for x in items if isinstance(x, str | bytes | int)}
-    return any(
-        repr(x) not in texts and not any(equal(x, y, spec.tolerance, ordered=spec.ordered) for y in items)
-        for x in others
-    )
+    """Whether one of the others is less often in a list; a number within the tolerance is the same."""
+    mine, texts = _sorted_out(items, Counter(repr(x) for x in others if isinstance(x, SIMPLE)))
+    theirs, _ = _sorted_out(others, texts)
+    for x in theirs:
+        same = (i for i, y in enumerate(mine) if equal(x, y, spec.tolerance, ordered=spec.ordered))
+        if (at := next(same, None)) is None:
+            return True
+        del mine[at]
+    return False
+
+
+def _sorted_out(items: list[Any], texts: Counter[str]) -> tuple[list[Any], Counter[str]]:
+    """The items without those whose texts are counted, and the texts of these."""
+    left, found = [], Counter[str]()
+    for x in items:
+        text = repr(x) if isinstance(x, SIMPLE) else ""
+        if found[text] < texts[text]:
+            found[text] += 1
+        else:
+            left.append(x)
+    return left, found
 
 
 def _missing_and_extra(facts: Facts, calls: Sequence[Call]) -> Seen:
@@ -264,7 +281,7 @@ def _missing_and_extra(facts: Facts, calls: Sequence[Call]) -> Seen:
         extra += _lacks(e, g, facts.spec)
     n = len(calls)
     if not extra and not missing:
-        text = "the right items are there, in another order or in another number"
+        text = "the right items are there, in another order"
         return Seen("another order", text, "Compare item by item.", 60)
     if not extra and missing == n:
         return Seen(
