@@ -158,3 +158,11 @@ def test_numbers_that_are_right_within_the_tolerance_in_another_dtype_are_no_fau
     """``attend`` of float64: no number differs by more than is allowed, and the dtype does."""
     function = find("attend").reference
     assert said("attend", lambda *case: function(*case).astype(np.float64))
+
+
+def test_of_the_ends_of_a_range_only_those_that_must_be_there_are_named():
+    def clipped(w):
+        q, scale = find("quantize_per_tensor").reference(w)
+        return np.maximum(q, -126), scale
+
+    assert "every value that is wrong must be -127 or 127" in said("quantize_per_tensor", clipped)

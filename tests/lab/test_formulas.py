@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from test_detect import made, seen
 
+from miniquant.lab import evaluate, find
+
 
 def volume(rows, columns, heads):
     """The number of values. -> int"""
@@ -106,3 +108,8 @@ def test_a_right_formula_that_floats_round_is_not_called_the_wrong_one():
     cases = [(2**64 - 1, 64), (2**63 + 1, 64), (2**72 - 3, 72), (5, 3), (9, 3)]
     spec = made(signed, cases, quantities=lambda number, bits: {"`number`": number, "2**bits": 2**bits})
     assert "less" not in seen(spec, lambda number, bits: int(float(number) - 2**bits))
+
+
+def test_a_quotient_that_is_less_than_1_is_not_added_too_often():
+    text = repr(evaluate(find("bits_per_weight"), lambda bits, group_size: bits + 16 / max(group_size, 16)))
+    assert "another factor: The result is the right one and (16 / `group_size`) times" in text

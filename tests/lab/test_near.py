@@ -17,6 +17,7 @@ from miniquant.lab.near.repair import _Speaker, place_of_repair
 from miniquant.lab.near.variants import changes, cost, is_dangerous, parsed, variants
 from miniquant.lab.report import SAME
 from miniquant.lab.verdict import Facts
+from miniquant.lessons.safetensors.items import ITEM
 
 
 def same_as(name, function):
@@ -216,6 +217,50 @@ def test_two_different_slips_are_found_one_after_the_other():
     assert text.startswith('With two small changes, at `data[:3]` and at `int.from_bytes(data[4:8], "big")`'), text
 
 
+def never_zero(w):
+    return np.maximum(np.abs(w).max() / np.float32(127), np.float32(1e-8))
+
+
+def in_64_bits(entries, n_bytes):
+    names = sorted(entries, key=lambda name: entries[name]["data_offsets"])
+    at = 0
+    for name in names:
+        begin, end = entries[name]["data_offsets"]
+        size = ITEM[entries[name]["dtype"]] * np.prod(entries[name]["shape"])
+        if begin != at or end - begin != size:
+            raise ValueError(name)
+        at = end
+    if at != n_bytes:
+        raise ValueError(at)
+    return names
+
+
+def asserted(w, group_size):
+    assert w.shape[1] % group_size == 0
+    return w.reshape(len(w), -1, group_size)
+
+
+def other_bits(scale):
+    a = np.asarray(scale, np.float32)
+    u = a.view(np.uint32)
+    u = u + np.uint32(0x7FFF) + ((u >> np.uint32(16)) & np.uint32(1))
+    return (u & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def test_a_change_that_is_right_by_accident_is_not_shown():
+    assert "at `np.float32(1e-8)`" in place("absmax_scale", never_zero)  # not `np.float32`: as a float16 it is 0
+    assert place("check_layout", in_64_bits) == ""  # integers rounded are floats, which do not wrap around
+    assert place("group_reshape", asserted) == ""  # without the assert, reshape raises
+    assert place("round_scale", other_bits) == ""  # rounded before all that is computed, and that left out
+
+
+def test_an_array_on_the_way_that_has_one_axis_has_no_rows():
+    def in_order(w):
+        return np.sort(np.abs(w).max(axis=1) / np.float32(127)).astype(np.float16).astype(np.float32)
+
+    assert same_as("channel_scales", in_order) == "a solution that sorts what `max(…)` gives"
+
+
 def test_a_result_too_large_to_be_written_out_is_described():
     report = evaluate(find("from_twos_complement"), lambda number, n_bits: number << 20_000)
     assert not report.passed and "an integer of " in repr(report)
@@ -275,7 +320,7 @@ def test_a_function_that_is_right_for_other_arguments_is_told_which(name, functi
     [
         ("dequantize_per_channel", last_row_alone, "takes the last value of `scale` for all"),
         ("dequantize_per_channel", scales_of_the_next_row, "takes the value after the right one from `scale`"),
-        ("channel_scales", largest_so_far, "takes the largest so far down the rows"),
+        ("channel_scales", largest_so_far, "takes the largest so far of what"),
         ("group_scales", without_the_last_of_a_group, "leaves out the last value in each row"),
         ("tensor_offsets", small_keys, "`shapes` in sorted order"),
     ],

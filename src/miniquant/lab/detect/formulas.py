@@ -77,7 +77,8 @@ def of_formulas(expected: Any, got: Any, quantities: dict[str, float]) -> Iterat
     for (one, p), (two, q) in permutations(quantities.items(), 2):
         if q and p != 1 and _close(off, (p - 1) * q):
             text = f"the result is the right one and {bracketed(two)} times ({one} less 1)"
-            yield Seen("added too often", text, "Look at what is added in a loop.", 28, needs=3, whole=True)
+            label = "another factor" if "/" in one else "added too often"  # a quotient may be less than 1
+            yield Seen(label, text, "Look at what is added, and how often.", 28, needs=3, whole=True)
     yield from _off_by_two(off, quantities)
 
 

@@ -226,7 +226,7 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
         yield Seen("very small scales", text, "Look at what you do with a very small scale.", 16)
     differs = stored.values != stored.found
     if (np.abs(stored.values[differs]) == limit).all():
-        text = f"only values of {-limit} and {limit} are wrong"
+        text = f"every value that is wrong must be {-limit} or {limit}"
         yield Seen("the ends of the range", text, "Look at the largest weights, and at clipping.", 17)
     quotient = stored.x / np.where(stored.scales == 0, 1, stored.scales)[:, None]
     if (np.abs(quotient[differs] % 1 - 0.5) < 1e-6).all():

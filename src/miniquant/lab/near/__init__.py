@@ -17,6 +17,7 @@ from ..more_cases import SECONDS, agreed_from
 from ..source import does_otherwise
 from ..spec import Function
 from ..verdict import Call, Facts, problem, size_of
+from .arrays import AXES, of_values
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, cost, variants
 
@@ -78,7 +79,8 @@ def near(facts: Facts) -> Near | None:
     if not found:
         return None
     least = min(variant.rank for variant in found)
-    phrases = list(dict.fromkeys(variant.phrase for variant in found if variant.rank <= least + 0.3))
+    likely = [variant for variant in found if variant.rank <= least + 0.3]
+    phrases = list(dict.fromkeys(_said(variant, facts, first) for variant in likely))
     if UNKNOWN_NAMES in phrases[0] or "in place of another value" in phrases[0]:
         return None  # says nothing
     kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
@@ -89,6 +91,13 @@ def near(facts: Facts) -> Near | None:
         cases = f"all {len(facts.calls)} cases tried" if whole else f"all {len(good)} cases tried with good input"
     more = min(counts[variant] or 0 for variant in alike)
     return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
+
+
+def _said(variant: Variant, facts: Facts, call: Call) -> str:
+    """What a variant does: an array on the way that has one axis has no rows and columns."""
+    AXES.clear()
+    attempt(facts.spec, variant.function, call.case, SECONDS)
+    return of_values(variant.phrase) if {1} == AXES else variant.phrase
 
 
 def _agrees_there(facts: Facts, variant: Variant, calls: Sequence[Call]) -> bool:

@@ -84,6 +84,22 @@ LINES = (
 )
 PLACES = (("first", 0, slice(1, None)), ("last", -1, slice(None, -1)))
 NUMBERS = (("mean", np.mean), ("largest", np.max), ("smallest", np.min), ("sum", np.sum))
+OF_ONE_AXIS = (
+    ("value in each row of", "value of"),
+    ("value in each row ", "value "),
+    ("sorts each column of", "sorts"),
+    ("sorts each row of", "sorts"),
+    ("around each row of", "around the values of"),
+    (" along each row", ""),
+    ("for each row of", "for all of"),
+    ("for each column of", "for all of"),
+    ("the rows", "the values"),
+    (" down the values", ""),
+    ("first row", "first value"),
+    ("last row", "last value"),
+    ("the row ", "the value "),
+)
+AXES: set[int] = set()  # how many axes the arrays had to which a step was applied, since somebody emptied this
 Steps = dict[str, tuple[Step, str, float]]  # for each step its function, its words, and how unlikely it is
 
 
@@ -141,23 +157,28 @@ def _applied(function: Step) -> Step:
 
     def function_of_arrays(x: Any) -> Any:
         if isinstance(x, np.ndarray) and x.ndim and x.size and x.dtype.kind in "iuf":
+            AXES.add(x.ndim)
             return np.asarray(function(x))
         return x
 
     return function_of_arrays
 
 
+def of_values(words: str) -> str:
+    """The words for an array with one axis, in which a row is a value.
+
+    >>> of_values("sorts each row of `w`"), of_values("leaves out the last row of `w`")
+    ('sorts `w`', 'leaves out the last value of `w`')
+    """
+    for old, new in OF_ONE_AXIS:
+        words = words.replace(old, new)
+    return words
+
+
 def _of_one_axis() -> Steps:
     """The steps for arrays with one axis, in which a row is a value."""
     found = {name: step for name, step in ARRAY_STEPS.items() if not name.startswith("axis8")}
-    pairs = [("the rows", "the values"), ("first row", "first value"), ("last row", "last value")]
-    pairs += [("the row ", "the value "), (" down the values", ""), ("for each column of", "for all of")]
-    pairs += [("sorts each column of", "sorts")]
-    for name, (function, words, far) in found.items():
-        for old, new in pairs:
-            words = words.replace(old, new)
-        found[name] = function, words, far
-    return found
+    return {name: (function, of_values(words), far) for name, (function, words, far) in found.items()}
 
 
 ARRAY_STEPS: Steps = {

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable, Iterator
 
 from .places import Change, Place, called, places
+from .wraps import OF_NUMPY, PREFIX
 
 LIKELY, POSSIBLE, FAR = 7, 8, 9  # ranks: after all changes that a solution is varied by
 ORDER = "another order of statements"
@@ -14,7 +15,6 @@ ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Po
 BITS = (ast.BitAnd, ast.BitOr, ast.BitXor, ast.LShift, ast.RShift, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 COMPARE = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
 WRAPPED = ("abs", "int", "float", "round", "len", "sum", "max", "min", "list", "tuple", "sorted")
-OF_NUMPY = ("sqrt", "abs", "mean", "sum", "rint", "floor", "ceil")
 
 
 def fixes(tree: ast.FunctionDef, solution: ast.FunctionDef | None, names: Iterable[str]) -> Iterator[Change]:
@@ -125,7 +125,7 @@ def _of_value(place: Place, node: ast.expr, known: list[str]) -> Iterator[Change
     for name in WRAPPED:
         yield _change(place, ast.Call(ast.Name(name, ast.Load()), [node], []), POSSIBLE)
     for name in OF_NUMPY:
-        function = ast.Attribute(ast.Name("_near_np", ast.Load()), name, ast.Load())
+        function = ast.Name(PREFIX + "np_" + name, ast.Load())
         yield _change(place, ast.Call(function, [node], []), POSSIBLE)
     for name in known:
         other = ast.Name(name, ast.Load())
@@ -134,7 +134,8 @@ def _of_value(place: Place, node: ast.expr, known: list[str]) -> Iterator[Change
         length = ast.Call(ast.Name("len", ast.Load()), [other], [])
         yield _change(place, ast.BinOp(node, ast.Div(), length), FAR)
         yield _change(place, ast.BinOp(node, ast.Mult(), length), FAR)
-        if not isinstance(node, ast.Name):
+        parts = [part.id if isinstance(part, ast.Name) else "" for part in ast.walk(node)]
+        if not isinstance(node, ast.Name) and (name in parts or len(parts) <= SIZE):  # else all of it is left out
             yield _change(place, other, FAR)
     if isinstance(node, ast.Call) and node.args and not isinstance(node.args[0], ast.Starred):
         yield _change(place, node.args[0], LIKELY)
@@ -196,7 +197,8 @@ def _of_order(node: ast.AST) -> Iterator[Change]:
         for at in range(len(block) - 1):
             first, second = block[at], block[at + 1]
             here, there = Place(node, field, at, first), Place(node, field, at + 1, second)
-            yield Change(ORDER, LIKELY, ((here, second), (there, first)))
+            if not isinstance(second, ast.Return | ast.Raise | ast.Break | ast.Continue):  # else the first is left out
+                yield Change(ORDER, LIKELY, ((here, second), (there, first)))
             if isinstance(first, ast.For | ast.While) and isinstance(second, ast.AugAssign | ast.Assign | ast.Expr):
                 end = Place(first, "body", len(first.body) - 1, first.body[-1])
                 both = ast.If(ast.Constant(True), [first.body[-1], second], [])

@@ -29,6 +29,7 @@ from .arrays import ARRAY_STEPS
 from .fixes import FAR, ORDER, fixes
 from .fixes import LIKELY as KEYED
 from .places import Change, Place, Speaker, places
+from .tables import DTYPES
 from .variants import WRITES, changes, code_of, compiled, cost, is_dangerous, names_in, parsed
 from .wraps import PREFIX
 
@@ -94,6 +95,8 @@ def place_of_repair(facts: Facts) -> str:
     tree = parsed(function)
     if tree is None or is_dangerous(tree) or _asks_a_range(tree) or names_in(tree) & (WRITES - {"replace"}):
         return ""
+    if any(call.refusal and isinstance(call.outcome.error, AssertionError) for call in facts.wrong):
+        return ""  # of an assert that must be a raise, another condition is right only where something else raises
     costs = {
         call.number: max(ARRAYS if _has_arrays(call) else CALL, cost(facts.spec, call.number)) for call in facts.calls
     }
@@ -132,8 +135,9 @@ def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
     """All small changes, the most likely ones first, each once."""
     solution = parsed(facts.spec.reference)
     arrays = any(map(_has_arrays, facts.calls))
-    plain = [change for change in changes(tree, Speaker((), "")) if not _is_step_of_arrays(change)]
-    steps = [change for change in changes(tree, Speaker((), "")) if arrays and _is_step_of_arrays(change)]
+    own = [change for change in changes(tree, Speaker((), "")) if not _is_type_of_a_constant(change)]
+    plain = [change for change in own if not _is_step_of_arrays(change)]
+    steps = [change for change in own if arrays and _is_step_of_arrays(change)]
     known = [*plain, *fixes(tree, solution, facts.names), *(replace(c, rank=c.rank + FAR) for c in steps)]
     seen: set[tuple[tuple[int, str, str], ...]] = set()
     found = []
@@ -148,6 +152,16 @@ def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
 def _has_arrays(call: Call) -> bool:
     """Whether a case holds an array."""
     return any(isinstance(value, np.ndarray) for value in call.case)
+
+
+def _is_type_of_a_constant(change: Change) -> bool:
+    """Whether ``np.float32(1e-12)`` becomes ``np.float16(1e-12)``: that is 0 by accident; the type is not at fault."""
+    place, call = change.edits[0][0], change.edits[0][0].parent
+    if place.field != "func" or not isinstance(call, ast.Call) or not isinstance(place.node, ast.Attribute):
+        return False
+    names = {node.id for arg in call.args for node in ast.walk(arg) if isinstance(node, ast.Name)}
+    plain = not any(isinstance(node, ast.BinOp) for arg in call.args for node in ast.walk(arg))
+    return place.node.attr in DTYPES and plain and names <= {"np", "math"}
 
 
 def _is_step_of_arrays(change: Change) -> bool:

@@ -107,5 +107,19 @@ ITEMS: dict[str, tuple[Callable[..., Any], str]] = {
     "last": (lambda x: list(x)[-1:], "does only the last round of a loop"),
 }
 
+OF_NUMPY = ("sqrt", "abs", "mean", "sum", "rint", "floor", "ceil")
+
+
+def _of_floats(name: str) -> Callable[[Any], Any]:
+    """A function of numpy that makes no floats of integers, and no array of a list: that may be right by accident."""
+
+    def function(x: Any) -> Any:
+        floats = isinstance(x, float | np.floating) or (isinstance(x, np.ndarray) and x.dtype.kind == "f")
+        return getattr(np, name)(x) if floats or name in ("sqrt", "mean", "sum") else x
+
+    return function
+
+
 SCOPE = {PREFIX + name: function for table in (ROUNDINGS, WRAPS, ITEMS) for name, (function, _) in table.items()}
 SCOPE |= {PREFIX + name: function for name, (function, _, _) in ARRAY_STEPS.items()}
+SCOPE |= {PREFIX + "np_" + name: _of_floats(name) for name in OF_NUMPY}

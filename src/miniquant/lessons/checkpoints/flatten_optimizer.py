@@ -90,7 +90,7 @@ def cases(random):
     }
     states = [
         by_hand,
-        {"state": {1000: {" b é\n": torch.tensor(1.0)}, 2: kinds}, "param_groups": [{"name": " it's größe 🥐\n", "lr": -2.5e-12, "steps": [300, 300, 2**40 + 1], "params": [2, 1000]}, {"params": []}]},
+        {"state": {1000: {" b é\n": torch.tensor(1.0)}, 2: kinds}, "param_groups": [{"name": " it's Größe 🥐\n", "lr": -2.5e-12, "steps": [300, 300, 2**40 + 1], "params": [2, 1000]}, {"params": []}]},
         {"state": {5: {}, 3: {"Exp.Avg": torch.tensor([1.5])}, 9: {"of no group": torch.tensor([2.5])}}, "param_groups": [{"params": [3, 1]}, {"params": [4, 0, 2]}]},
         {"state": {}, "param_groups": [{"lr": 0.5, "nesterov": False, "foreach": None, "params": [0]}]},
         trained(torch.optim.AdamW, [(2, 3)], 2),
