@@ -330,6 +330,31 @@ def test_the_right_solution_with_another_argument_or_array_is_said_in_words(name
     assert words in same_as(name, function)
 
 
+def by_offsets(tensors, data_size):
+    find("check_bounds").reference(tensors, data_size)
+    return data_size - sum(offset for offset, _ in tensors.values())
+
+
+def sorted_data(path, state, schemes, metadata):
+    spec = find("write_file")
+    spec.reference(path, state, schemes, metadata)
+    data = spec.reference.__globals__["choose_dtypes"](state, schemes)
+    parts = {name: spec.reference.__globals__["encode_tensor"](w, data[name]) for name, w in state.items()}
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - sum(map(len, parts.values()))] + b"".join(parts[n] for n in sorted(parts)))
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "words"),
+    [
+        ("check_bounds", by_offsets, "takes another value in place of `size`, in one place at least"),
+        ("write_file", sorted_data, "goes through the items in sorted order in a loop"),
+    ],
+)
+def test_a_change_of_one_place_is_said_to_be_one_where_the_same_stands_elsewhere(name, function, words):
+    assert words in same_as(name, function)
+
+
 def with_a_format(message):
     return f"{len(message):03d}" + message
 

@@ -10,8 +10,9 @@ import inspect
 import sys
 import textwrap
 import types
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import combinations, islice
 from typing import Any
 
@@ -59,6 +60,7 @@ BANNED = {
     "Unpickler",
     "unlink",
 }
+ANOTHER = {"takes", "place"}  # words of a change that puts one thing in place of another
 WRITES = {"open", "write", "write_bytes", "write_text", "replace", "mkdir", "touch", "save", "tofile"}
 PATHS = {"path", "folder", "file", "directory", "target", "filename", "out"}
 
@@ -182,17 +184,35 @@ def changes(tree: ast.FunctionDef, say: Speaker) -> list[Change]:
     arguments = [a.arg for a in tree.args.args]
     stored = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
     names = list(dict.fromkeys([*arguments, *stored]))
+    uses = Counter(_word(node) for node in ast.walk(tree))
     for node in [tree, *(place.node for place in everywhere)]:
         found += of_block(node, say)
     for place in everywhere:
         if id(place.node) in kept:
             continue
-        found += of_expression(place, callers, say)
+        found += _in_one_place(of_expression(place, callers, say), uses[_word(place.node)])
         found += of_comprehension(place, say)
         found += of_statement(place, say)
         found += of_wraps(place, say)
-        found += of_names(place, names, say)
+        found += _in_one_place(of_names(place, names, say), uses[_word(place.node)])
     return found
+
+
+def _word(node: ast.AST) -> str:
+    """The name or text that a node reads; "" for others."""
+    if isinstance(node, ast.Name):
+        return node.id if isinstance(node.ctx, ast.Load) else ""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _in_one_place(found: Iterable[Change], uses: int) -> Iterator[Change]:
+    """The changes of one place; each says that it is one, if what it replaces stands elsewhere, too."""
+    for change in found:
+        if uses > 1 and {*change.phrase.split()} >= ANOTHER:
+            change = replace(change, phrase=f"{change.phrase}, in one place at least")
+        yield change
 
 
 def _callers(tree: ast.AST) -> dict[ast.AST, ast.Call]:

@@ -99,8 +99,8 @@ WRAPS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 ITEMS: dict[str, tuple[Callable[..., Any], str]] = {
-    "sorted": (sorted, "goes through {} in sorted order"),
-    "reversed": (lambda x: list(x)[::-1], "goes through {} in the opposite order"),
+    "sorted": (sorted, "goes through {} in sorted order in a loop"),
+    "reversed": (lambda x: list(x)[::-1], "goes through {} in the opposite order in a loop"),
     "butfirst": (lambda x: list(x)[1:], "leaves out the first round of a loop"),
     "butlast": (lambda x: list(x)[:-1], "leaves out the last round of a loop"),
     "first": (lambda x: list(x)[:1], "does only the first round of a loop"),
