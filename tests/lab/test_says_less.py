@@ -20,7 +20,7 @@ from miniquant.lab.detect.distance import how_far_off
 from miniquant.lab.detect.fields import of_fields
 from miniquant.lab.detect.formulas import of_formulas
 from miniquant.lab.detect.habits import of_habits
-from miniquant.lab.detect.keys import of_moved
+from miniquant.lab.detect.keys import of_key_names, of_moved
 from miniquant.lab.detect.layout import of_dicts
 from miniquant.lab.detect.leaves import of_leaves
 from miniquant.lab.detect.lines import of_lines
@@ -471,3 +471,24 @@ def test_empty_tensors_may_stand_in_any_order_even_if_the_call_empties_its_argum
 
     text = repr(evaluate(find("check_layout"), check_layout))
     assert "changes its argument `entries`" in text and "another order" not in text
+
+
+def test_an_int_in_place_of_a_float_is_no_cause_as_a_check_takes_it():
+    pair = lambda n: ("n", n / 7)  # noqa: E731
+    said = report(made(pair, [(n,) for n in (1, 2, 3, 5, 9, 20)]), lambda n: ("n", n // 7))
+    assert "a float is asked for" not in said
+
+
+def test_a_part_that_keys_lack_is_not_called_missing_where_another_key_has_it():
+    texts = [seen.text for seen in of_key_names({"a.x": 1, "a": 2}, {"x": 1, "a": 2}, 0.0)]
+    assert "the keys that are not expected are those that are missing, without 'a'" in texts
+    assert not any("missing in keys" in text for text in texts)
+
+
+def test_inputs_are_not_called_right_where_a_count_is_odd_or_large():
+    def predict_file_size(shapes, schemes, metadata):
+        size = find("predict_file_size").reference(shapes, schemes, metadata)
+        return size - sum(2 * math.prod(d) for name, d in shapes.items() if name not in schemes and len(d) < 2)
+
+    said = report(find("predict_file_size"), predict_file_size)
+    assert "is odd are right" not in said and "or more are right" not in said

@@ -29,6 +29,7 @@ NOWHERE: tuple[str, Test] = ("", lambda call: False)
 BORDER = re.compile(  # a property with a border that may as well lie elsewhere
     r"(?:`(\w+)`|the right result) (?:has (\d+) bytes or|is (?:a number )?(?:less than )?2\*\*(\d+))"
 )
+SIZE = re.compile(r" (odd|even)$|2\*\*\d+( or more)?$")  # right inputs have it by chance: they come from few cases
 SINGLE = (" is empty", " is None", " is 0")  # of such inputs there may be no other one
 OF_ONE = (
     " is 0",
@@ -147,7 +148,7 @@ def right_where(
     tables = {call.number: properties_at(facts.spec, call.number) for call in among}
     best, said = MOST, ""
     for name, true in _having(tables).items():
-        if len(true) < 2 or true & chosen or name.endswith(TRIVIAL):
+        if len(true) < 2 or true & chosen or name.endswith(TRIVIAL) or SIZE.search(name):
             continue
         holds = _has(facts.spec, [name])
         inside, others = ([call for call in calls if holds(call) == yes] for yes in (True, False))

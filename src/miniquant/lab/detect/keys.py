@@ -194,7 +194,8 @@ def _renamed(missing: list[str], extra: list[str]) -> Iterator[Seen]:
         if old and new:
             yield Seen("other keys", f"the keys that differ have {new!r} where {old!r} is expected", "", 7)
         elif old or new:
-            text = f"{new!r} is in keys where it is not expected" if new else f"{old!r} is missing in keys"
+            how = f"with {new!r} added" if new else f"without {old!r}"  # another key may have it, and be right
+            text = f"the keys that are not expected are those that are missing, {how}"
             yield Seen("other keys", text, "", 7)
     elif len(changes) <= 4 and all(old and not new for old, new in changes):
         listed = " or ".join(repr(old) for old, _ in sorted(changes))

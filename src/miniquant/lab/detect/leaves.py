@@ -6,7 +6,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any
+
+import numpy as np
 
 from ..compare import equal, short
 from .parts import asked_for, named_type
@@ -93,8 +96,8 @@ def _relations(wrong: Sequence[Leaf], tolerance: float) -> Iterator[tuple[str, f
     if all(isinstance(g, str) and not isinstance(e, str) and g == str(e) for e, g in pairs):
         yield "is the text of the right value", 8
     types = {(named_type(e), named_type(g)) for e, g in pairs}
-    numbers = all(_is_number(e) and _is_number(g) and isinstance(e, float) == isinstance(g, float) for e, g in pairs)
-    if len(types) == 1 and types != {(a, a) for a, _ in types} and not numbers:
+    accepted = all(_has_its_type(e, g) for e, g in pairs)
+    if len(types) == 1 and types != {(a, a) for a, _ in types} and not accepted:
         ((right, found),) = types
         yield f"is {found}, and {asked_for(right)}", 14
     if all(isinstance(x, str) for pair in pairs for x in pair):
@@ -119,6 +122,14 @@ def _arrays(pairs: Sequence[tuple[Any, Any]]) -> Iterator[tuple[str, float]]:
 def _is_number(x: Any) -> bool:
     """Whether it is a finite number, and no integer beyond all floats."""
     return isinstance(x, int | float) and not isinstance(x, bool) and abs(x) <= sys.float_info.max
+
+
+def _has_its_type(right: Any, mine: Any) -> bool:
+    """Whether a check takes a value for one of the right type: an int is as good as a float."""
+    if isinstance(right, bool | np.bool_) or isinstance(mine, bool | np.bool_):
+        return isinstance(right, bool | np.bool_) and isinstance(mine, bool | np.bool_)
+    wanted = Integral if isinstance(right, Integral) else Real if isinstance(right, Real) else type(right)
+    return isinstance(mine, wanted)
 
 
 def _numbers(pairs: Sequence[tuple[Any, Any]], tolerance: float) -> Iterator[tuple[str, float]]:
