@@ -344,9 +344,16 @@ def sorted_data(path, state, schemes, metadata):
     path.write_bytes(whole[: len(whole) - sum(map(len, parts.values()))] + b"".join(parts[n] for n in sorted(parts)))
 
 
+def values_turned(w):
+    scale = (np.abs(w).max(1) / np.float32(127)).astype("<f2")
+    divisor = np.where(scale == 0, 1, scale).astype(np.float32)
+    return scale.tobytes() + np.rint(w / divisor[:, None]).clip(-127, 127).astype(np.int8)[::-1].tobytes()
+
+
 @pytest.mark.parametrize(
     ("name", "function", "words"),
     [
+        ("encode_q8", values_turned, "turns around the rows of what `astype(…)` gives, in one place at least"),
         ("check_bounds", by_offsets, "takes another value in place of `size`, in one place at least"),
         ("write_file", sorted_data, "goes through the items in sorted order in a loop"),
     ],

@@ -24,7 +24,7 @@ from ..spec import Edit, Exercise, Function, LessonError, Mistake, text_of
 from .expressions import of_expression
 from .given import of_arguments
 from .inputs import of_inputs
-from .places import Change, Speaker, places
+from .places import Change, Speaker, called, places
 from .statements import of_block, of_comprehension, of_names, of_statement, of_wraps
 from .wraps import SCOPE
 
@@ -193,13 +193,15 @@ def changes(tree: ast.FunctionDef, say: Speaker) -> list[Change]:
         found += _in_one_place(of_expression(place, callers, say), uses[_word(place.node)])
         found += of_comprehension(place, say)
         found += of_statement(place, say)
-        found += of_wraps(place, say)
+        found += _in_one_place(of_wraps(place, say), uses[_word(place.node)])
         found += _in_one_place(of_names(place, names, say), uses[_word(place.node)])
     return found
 
 
 def _word(node: ast.AST) -> str:
-    """The name or text that a node reads; "" for others."""
+    """The name or text that a node reads, or the name of what it calls; "" for others."""
+    if isinstance(node, ast.Call):
+        return f"{called(node)}(…)"
     if isinstance(node, ast.Name):
         return node.id if isinstance(node.ctx, ast.Load) else ""
     if isinstance(node, ast.Attribute):
@@ -210,7 +212,8 @@ def _word(node: ast.AST) -> str:
 def _in_one_place(found: Iterable[Change], uses: int) -> Iterator[Change]:
     """The changes of one place; each says that it is one, if what it replaces stands elsewhere, too."""
     for change in found:
-        if uses > 1 and {*change.phrase.split()} >= ANOTHER:
+        another, words = {*change.phrase.split()} >= ANOTHER, change.phrase
+        if uses > 1 and (another or "(…)` gives" in words) and not words.endswith("least"):
             change = replace(change, phrase=f"{change.phrase}, in one place at least")
         yield change
 
