@@ -166,3 +166,12 @@ def test_of_the_ends_of_a_range_only_those_that_must_be_there_are_named():
         return np.maximum(q, -126), scale
 
     assert "every value that is wrong must be -127 or 127" in said("quantize_per_tensor", clipped)
+
+
+def test_two_columns_read_in_the_order_of_the_memory_are_read_by_columns():
+    def in_memory(w):
+        q, scale = find("quantize_per_tensor").reference(w.ravel("K"))
+        return q.reshape(w.shape), scale
+
+    text = repr(evaluate(find("quantize_per_tensor"), in_memory))
+    assert "as if they were read by columns in place of rows" in text and "halves" not in text, text

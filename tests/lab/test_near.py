@@ -247,7 +247,13 @@ def other_bits(scale):
     return (u & np.uint32(0xFFFF0000)).view(np.float32)
 
 
+def middle(w):
+    scale = np.array([np.sort(np.abs(row))[len(row) // 2] for row in w], np.float32) / np.float32(127)
+    return scale.astype(np.float16).astype(np.float32)
+
+
 def test_a_change_that_is_right_by_accident_is_not_shown():
+    assert "np.abs(row)`" not in place("channel_scales", middle)  # not the largest in place of all numbers of a row
     assert "at `np.float32(1e-8)`" in place("absmax_scale", never_zero)  # not `np.float32`: as a float16 it is 0
     assert place("check_layout", in_64_bits) == ""  # integers rounded are floats, which do not wrap around
     assert place("group_reshape", asserted) == ""  # without the assert, reshape raises

@@ -83,7 +83,7 @@ def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 "halves and pairs mixed up",
                 "the right values are there, taken by pairs in place of halves or the other way round",
                 "Look at which values belong together.",
-                12,
+                12.5,
             )
     yield from _in_blocks(flat_e, flat_g, e.shape)
     yield Seen(

@@ -43,6 +43,7 @@ LONGEST = 60  # characters of code that are shown
 BETTER = 6  # of the changes that make some results right and none wrong, so many are tried with a second one
 LONG = 20  # seconds of the processor: only a machine that is many times slower than ours stops here
 ORDINALS = ("first", "second", "third", "fourth")
+FORGETS = "all_|_all|only_|zero|one_|ones|_mean|_largest|_smallest|_sum$"  # names of such steps
 FIRST = 300  # only so many changes are looked at in this way
 
 
@@ -137,7 +138,7 @@ def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
     arrays = any(map(_has_arrays, facts.calls))
     own = [change for change in changes(tree, Speaker((), "")) if not _is_type_of_a_constant(change)]
     plain = [change for change in own if not _is_step_of_arrays(change)]
-    steps = [change for change in own if arrays and _is_step_of_arrays(change)]
+    steps = [change for change in own if arrays and _is_step_of_arrays(change) and not _forgets(change)]
     known = [*plain, *fixes(tree, solution, facts.names), *(replace(c, rank=c.rank + FAR) for c in steps)]
     seen: set[tuple[tuple[int, str, str], ...]] = set()
     found = []
@@ -169,6 +170,12 @@ def _is_step_of_arrays(change: Change) -> bool:
     new = change.edits[0][1]
     function = new.func if isinstance(new, ast.Call) else None
     return isinstance(function, ast.Name) and function.id.removeprefix(PREFIX) in ARRAY_STEPS
+
+
+def _forgets(change: Change) -> bool:
+    """Whether all values of an array become one, or most 0 or 1: what follows may be right by accident."""
+    function = change.edits[0][1].func if isinstance(change.edits[0][1], ast.Call) else None
+    return isinstance(function, ast.Name) and bool(re.search(FORGETS, function.id))
 
 
 def _together(every: Sequence[Change]) -> Iterator[Change]:

@@ -45,6 +45,7 @@ def cases(random):
         ([[0.0, 0.0], [2.0, -4.0], [1e-6, -1e-6], [3.0, 6.0]], [0.0, 1.0, 0.0, 2.0]),  # rows after a scale of 0
         (np.array([[127, 6.5, -12.5], [127, -3.5, 7.5]], np.float32) * steps[:, None], steps),  # ties; w * (1 / scale) misses them
         (np.array([[190, -190, 100]]) / 2**24, [2.0**-24]),  # 190 steps
+        ([[7e-6, -3e-6], [3e-6, -1e-6]], [2.0**-24, 0.0]),  # many steps of the scale before it
         (drawn, (np.abs(drawn).max(axis=1) / np.float32(127)).astype(np.float16)),
     ]
     columns = np.array([[2.0, 0.6, -2.0], [5.0, 1.0, 9.0]], np.float32).T  # in memory column by column
