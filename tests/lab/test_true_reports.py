@@ -194,6 +194,31 @@ def test_the_keys_of_a_dict_are_no_items():
     assert "item 1" not in text
 
 
+def test_storages_that_are_left_out_are_not_called_the_largest_or_those_of_the_first_tensor():
+    def kept_bytes(tensors):
+        return sum(
+            {
+                s.data_ptr(): s.nbytes() for t in tensors.values() if not t._is_view() for s in [t.untyped_storage()]
+            }.values()
+        )
+
+    assert "too small by the bytes" not in repr(evaluate(find("kept_bytes"), kept_bytes, search=False))
+
+    def kept_bytes(tensors):
+        return sum({t.untyped_storage().nbytes() for t in tensors.values()})
+
+    text = repr(evaluate(find("kept_bytes"), kept_bytes, search=False))
+    assert "too small by the bytes" not in text
+    assert "exactly those where two storages have the same size are wrong" in text
+
+
+def test_bytes_that_a_text_would_change_are_asked_of_a_header():
+    def magic_bytes(magic, version):
+        return find("magic_bytes").reference(magic, version).replace(b"\n", b"\r\n")
+
+    assert evaluate(find("magic_bytes"), magic_bytes, search=False).status == "failed"
+
+
 def test_two_sides_that_are_exchanged_are_named():
     text = whole("from_twos_complement", lambda number, n_bits: number - 2**n_bits if number else number)
     assert "a solution that takes `1 - n_bits` where the right one takes `n_bits - 1`" in text

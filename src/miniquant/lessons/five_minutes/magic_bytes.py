@@ -32,7 +32,7 @@ def cases(random):
     """Small numbers first (``bytes(n)`` makes n bytes), then magic numbers, numbers above 2**31, and random ones."""
     small = [(1, 2), (258, 3), (0, 0)]
     made = [(0x04030201, 5), (0x474C4654, 1), (0x46554747, 3), (0xFF000000, 0), (0x80000000, 256), (7, 2**32 - 1)]
-    made += [(0, 7), (9, 0)]
+    made += [(0, 7), (9, 0), (10, 0x0D0A00)]  # bytes that end a line in a text
     made = [*small, *made]
     return [*made, *map(tuple, random.integers(0, 2**32, (2, 2)).tolist())]
 

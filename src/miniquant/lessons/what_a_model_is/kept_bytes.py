@@ -81,6 +81,7 @@ def cases(random):
         {"wide": torch.ones(1).expand(1000)},
         {"v": rest[4:], "b": drawn(6), "k": rest[2:4], "again": rest[4:]},
         {"learned": learned, "b": drawn(2)},
+        {"large": rest, "row": big[0], "a": twins, "b": twins.clone()},  # what is shared or viewed is not the largest
         {"long": torch.zeros(3, dtype=torch.float64), "brain": torch.zeros(5, dtype=torch.bfloat16), "mask": torch.ones(7, dtype=torch.bool), "step": torch.tensor(7), "waves": torch.zeros(3, dtype=torch.complex64)},
         {"half": twins.half(), "also half": twins.half(), "parameter": torch.nn.Parameter(w)},
         {},
