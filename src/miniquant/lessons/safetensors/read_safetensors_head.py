@@ -112,6 +112,7 @@ def cases(random):
         _file('{"":null,"":0}'),
         _file('{"b":0,"a":1,"c":2,"a":3,"d":4}'),
         _file('{"a":{"b":{"c":{"d":1,"d":2}}}}'),
+        _file('{"a":{"shape":[1],"shape":[2]}}'),
         _file(f'{{"a":{entry},"b":{entry},"a":{entry}}}', bytes(8)),
         _file('{"__metadata__":{"x":"1","x":"2"}}'),
         _file('{"a":[{"b":[{"c":1,"c":1}]}]}'),
