@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import time
-from contextlib import redirect_stdout
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
@@ -548,3 +548,14 @@ def test_an_alarm_does_not_come_while_the_standard_output_is_restored(monkeypatc
     spec = SimpleNamespace(observe=None, oracle=None, may_view=False, run=lambda function, case: function(*case))
     assert attempt(spec, lambda n: n, (1,), 0.05).result == 1
     assert sys.stdout is before
+
+
+def test_an_alarm_while_a_block_ends_raises_nothing_since_the_timer_would_stay_on():
+    class Ending:
+        f_code = contextmanager.__code__
+
+    with time_limit(60):
+        alarm = signal.getsignal(signal.SIGALRM)
+        alarm(signal.SIGALRM, Ending())
+        with pytest.raises(TooSlow):
+            alarm(signal.SIGALRM, sys._getframe())
