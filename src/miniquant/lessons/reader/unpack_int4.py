@@ -31,10 +31,10 @@ def oracle(packed):
 
 
 def cases(random):
-    """A few bytes that can be read by eye, every byte, three dims, then random bytes."""
+    """A few bytes that can be read by eye, every byte, three dims, one of them 1, then random bytes."""
     small = [[0x21], [0x70], [0x3F], [0x8F], [0x00], [0x88], [0x10, 0x32, 0x54, 0x76], [0xEF, 0xCD]]
     made = [(np.array(row, np.uint8),) for row in small] + [(np.arange(16, dtype=np.uint8).reshape(2, 8) * 17,)]
-    made += [(np.arange(256, dtype=np.uint8),), (np.arange(24, dtype=np.uint8).reshape(2, 3, 4) * 11,)]
+    made += [(np.arange(256, dtype=np.uint8),), (np.arange(24, dtype=np.uint8).reshape(2, 1, 12) * 11,)]
     return [*made, (random.integers(0, 256, (32, 4)).astype(np.uint8).T,)]
 
 
