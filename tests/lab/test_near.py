@@ -385,3 +385,12 @@ def test_a_change_that_was_tried_moves_no_node_of_the_text():
     with Change("", 1, ((call, call.node.args[0]),)).made():
         pass
     assert ast.get_source_segment("def f(x):\n    return int(x[1:])\n", call.node.args[0]) == "x[1:]"
+
+
+def test_a_change_in_an_expression_of_several_lines_is_said_of_all_its_lines():
+    text = "def f(a, b):\n    return (\n        a\n        - b\n    )\n"
+    tree = ast.parse(text).body[0]
+    say = _Speaker(tree, 1, text)
+    operation = next(node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
+    assert say._lines([operation]) == "in lines 3 to 4"
+    assert say._lines([operation.right]) == "in line 4"

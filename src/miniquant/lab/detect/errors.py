@@ -306,7 +306,7 @@ def _reason_of_one(facts: Facts, accepted: Sequence[Call]) -> str:
     first = smallest(accepted)
     for who, said in (("the solution", _of_reference), ("a right answer", _of_oracle)):
         if text := said(facts, first):
-            which = "it" if len(accepted) == 1 else "the smallest of them"
+            which = "it" if len(accepted) == 1 else "one of them"
             return f'; {who} refuses {which} with "{text}"'
     return ""
 

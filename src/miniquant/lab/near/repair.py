@@ -324,7 +324,11 @@ class _Speaker:
         return getattr(node, "lineno", 1) + self.first - 1, getattr(node, "col_offset", 0)
 
     def _lines(self, nodes: Sequence[ast.AST]) -> str:
-        lines = [str(line) for line in sorted({self.line(node)[0] for node in nodes})]
+        numbers = {self.line(node)[0] for node in nodes}
+        last = max((getattr(node, "end_lineno", 1) + self.first - 1 for node in nodes), default=0)
+        if numbers and last > max(numbers):  # an expression of several lines
+            return f"in lines {min(numbers)} to {last}"
+        lines = [str(line) for line in sorted(numbers)]
         if not lines or len(lines) > 4:
             return ""
         return f"in line {lines[0]}" if len(lines) == 1 else f"in lines {', '.join(lines[:-1])} and {lines[-1]}"
