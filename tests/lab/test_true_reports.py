@@ -759,7 +759,7 @@ def test_of_a_solution_that_differs_in_one_place_it_is_not_said_that_it_differs_
         return gain / scale, bias / scale, weight * kept
 
     text = repr(evaluate(find("fold_into_norm"), fold_into_norm))
-    assert "takes 1 for the last row of `scale`, in one place at least" in text
+    assert "takes 1 for the last value of `scale`, in one place at least" in text
 
 
 def test_of_wrong_numbers_it_is_said_which_inputs_are_right():
