@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 
 from .attempt import Outcome, attempt, outcomes_of, same_error
 from .compare import equal
+from .limit import TooSlow
 from .more_cases import SECONDS, part_ways
 from .spec import Finding, Function, Mistake
 from .verdict import Call, Facts, rightness_of, size_of
@@ -76,17 +78,23 @@ def _parts_ways(facts: Facts, mistake: Mistake) -> bool:
     assert callable(mistake.wrong)
     if facts.function is mistake.wrong:
         return False
-    return part_ways(facts.spec, facts.function, mistake.wrong) or _differ(facts, mistake.wrong)
+    return part_ways(facts.spec, facts.function, mistake.wrong) or not gives_the_same(facts, mistake.wrong, facts.calls)
 
 
-def _differ(facts: Facts, wrong: Function) -> bool:
-    """Whether another function gives other results on good inputs by which nothing is found; errors are left alone."""
+def gives_the_same(facts: Facts, function: Function, calls: Sequence[Call]) -> bool:
+    """Whether another function gives what the student's gives on inputs by which nothing is found; it raises where
+    that one raises. On bad input only if some of the calls on which the two agree have one.
+    """
+    bad_too = any(call.refusal for call in calls)
     for call in (*facts.fresh, *facts.changed):
-        if call.comparable:
-            theirs = attempt(facts.spec, wrong, call.case, SECONDS)
-            if not theirs.error and not equal(theirs.result, call.outcome.result, facts.spec.tolerance):
-                return True
-    return False
+        if call.refusal and not bad_too:
+            continue
+        theirs, mine = attempt(facts.spec, function, call.case, SECONDS), call.outcome
+        if isinstance(theirs.error, TooSlow) or isinstance(mine.error, TooSlow):
+            continue
+        if bool(theirs.error) != bool(mine.error) or not equal(theirs.result, mine.result, facts.spec.tolerance):
+            return False
+    return True
 
 
 def _agreement(facts: Facts, mistake: Mistake) -> list[int] | None:

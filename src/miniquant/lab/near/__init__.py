@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..attempt import attempt, cases_of
-from ..compare import equal
 from ..detect.results import is_choice
-from ..diagnose import evidence
+from ..diagnose import evidence, gives_the_same
 from ..limit import TooSlow
 from ..more_cases import SECONDS, agreed_from
 from ..source import does_otherwise
@@ -71,7 +70,8 @@ def near(facts: Facts) -> Near | None:
     agreed = agreed_from(facts.spec, facts.function)
     counts = {variant: agreed(variant.function) for variant in whole or alike}
     calls = facts.calls if whole else tuple(good)
-    alike = [variant for variant, n in counts.items() if n is not None and _agrees_there(facts, variant, calls)]
+    agreeing = [variant for variant, n in counts.items() if n is not None]
+    alike = [variant for variant in agreeing if gives_the_same(facts, variant.function, calls)]
     if not alike:
         return None
     found = [_least(facts, variant, calls, agreed) for variant in alike]
@@ -100,31 +100,13 @@ def _said(variant: Variant, facts: Facts, call: Call) -> str:
     return of_values(variant.phrase) if {1} == AXES else variant.phrase
 
 
-def _agrees_there(facts: Facts, variant: Variant, calls: Sequence[Call]) -> bool:
-    """Whether a variant gives what the student's function gives, on inputs by which nothing is found.
-
-    On bad input only if some of the calls on which it agrees have one.
-    """
-    bad_too = any(call.refusal for call in calls)
-    for call in (*facts.fresh, *facts.changed):
-        if call.refusal and not bad_too:
-            continue
-        theirs = attempt(facts.spec, variant.function, call.case, SECONDS)
-        if isinstance(theirs.error, TooSlow) or isinstance(call.outcome.error, TooSlow):
-            continue
-        same = equal(theirs.result, call.outcome.result, facts.spec.tolerance)
-        if bool(theirs.error) != bool(call.outcome.error) or not same:
-            return False
-    return True
-
-
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:
     """The variant, or of two known mistakes the one that does the same by itself: on these calls and beyond them."""
     for mistake in variant.mistakes:
         assert callable(mistake.wrong)
         alone = Variant(f"makes a known mistake: {mistake.name}", variant.rank, mistake.wrong)
         same = all(_agree(facts, alone, call) for call in calls) and agreed(mistake.wrong) is not None
-        if same and _agrees_there(facts, alone, calls):
+        if same and gives_the_same(facts, mistake.wrong, calls):
             return alone
     return variant
 
