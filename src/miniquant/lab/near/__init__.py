@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..attempt import attempt, cases_of
+from ..attempt import cases_of
 from ..detect.results import is_choice
 from ..diagnose import evidence, gives_the_same
 from ..limit import TooSlow
-from ..more_cases import SECONDS, agreed_from
+from ..more_cases import agreed_from
 from ..source import does_otherwise
 from ..spec import Function
 from ..verdict import Call, Facts, problem, size_of
-from .arrays import AXES, of_values
+from .arrays import of_values
 from .statements import UNKNOWN_NAMES
-from .variants import Variant, cost, variants
+from .variants import Variant, axes_of, cost, variants
 
 HUNG = 3  # after so many variants that do not end, no more are tried
 CHEAP = 300  # lines that the solution runs in a case that can be tried with every variant
@@ -95,9 +95,7 @@ def near(facts: Facts) -> Near | None:
 
 def _said(variant: Variant, facts: Facts, call: Call) -> str:
     """What a variant does: an array on the way that has one axis has no rows and columns."""
-    AXES.clear()
-    attempt(facts.spec, variant.function, call.case, SECONDS)
-    return of_values(variant.phrase) if {1} == AXES else variant.phrase
+    return of_values(variant.phrase) if axes_of(facts.spec, variant.function, call.case) == {1} else variant.phrase
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:

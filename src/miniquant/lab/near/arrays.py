@@ -99,7 +99,6 @@ OF_ONE_AXIS = (
     ("last row", "last value"),
     ("the row ", "the value "),
 )
-AXES: set[int] = set()  # how many axes the arrays had to which a step was applied, since somebody emptied this
 Steps = dict[str, tuple[Step, str, float]]  # for each step its function, its words, and how unlikely it is
 
 
@@ -152,16 +151,25 @@ def _by_columns(x: np.ndarray) -> np.ndarray:
     return x.T.reshape(x.shape) if x.ndim == 2 else x
 
 
+def _is_taken(x: Any) -> bool:
+    """Whether a step changes a value: an array of numbers with an axis; everything else stays as it is."""
+    return isinstance(x, np.ndarray) and bool(x.ndim and x.size) and x.dtype.kind in "iuf"
+
+
 def _applied(function: Step) -> Step:
-    """The step for arrays of numbers with an axis; everything else stays as it is."""
+    """The step for what it changes."""
+    return lambda x: np.asarray(function(x)) if _is_taken(x) else x
 
-    def function_of_arrays(x: Any) -> Any:
-        if isinstance(x, np.ndarray) and x.ndim and x.size and x.dtype.kind in "iuf":
-            AXES.add(x.ndim)
-            return np.asarray(function(x))
-        return x
 
-    return function_of_arrays
+def noting(step: Step, axes: set[int]) -> Step:
+    """The same step, which also puts down how many axes the arrays have that it changes."""
+
+    def noted(x: Any) -> Any:
+        if _is_taken(x):
+            axes.add(x.ndim)
+        return step(x)
+
+    return noted
 
 
 def of_values(words: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,24 @@ def of_arguments(
     for index, name in enumerate(names[: len(case)]):
         value = case[index]
         for words, rank, step in _steps(value):
-            yield words.format(f"`{name}`"), rank, _with(reference, index, type(value), step)
+            yield words.format(f"`{name}`"), rank, Given(reference, index, type(value), step)
 
 
-def _with(reference: Function, index: int, kind: type, step: Step) -> Function:
-    def variant(*arguments: Any) -> Any:
+@dataclass(frozen=True, eq=False)
+class Given:
+    """The solution with a step on one of its arguments, if that is of the kind for which the step is."""
+
+    reference: Function
+    index: int
+    kind: type
+    step: Step
+
+    def __call__(self, *arguments: Any) -> Any:
+        """What the solution gives."""
         changed = list(arguments)
-        if isinstance(changed[index], kind):
-            changed[index] = step(changed[index])
-        return reference(*changed)
-
-    return variant
+        if isinstance(changed[self.index], self.kind):
+            changed[self.index] = self.step(changed[self.index])
+        return self.reference(*changed)
 
 
 def _steps(value: Any) -> Iterator[tuple[str, float, Step]]:

@@ -20,13 +20,14 @@ import numpy as np
 
 from ..attempt import Outcome, attempt, cases_of
 from ..catalogue import exercises
-from ..spec import Edit, Exercise, Function, LessonError, Mistake, text_of
+from ..spec import Case, Edit, Exercise, Function, LessonError, Mistake, text_of
+from .arrays import ARRAY_STEPS, noting
 from .expressions import of_expression
-from .given import of_arguments
+from .given import Given, of_arguments
 from .inputs import of_inputs
 from .places import Change, Speaker, called, places
 from .statements import of_block, of_comprehension, of_names, of_statement, of_wraps
-from .wraps import SCOPE
+from .wraps import PREFIX, SCOPE
 
 OF_THE_SOLUTION = 1000  # variants of one solution, the most telling ones
 OF_A_HELPER = 60  # variants of one function that the solution calls
@@ -131,6 +132,29 @@ def variants(spec: Exercise) -> tuple[Variant, ...]:
     if not spec.observe:
         found += [Variant(phrase, rank, function) for phrase, rank, function in of_inputs(spec)]
     return tuple(sorted(found, key=lambda variant: variant.rank))
+
+
+def axes_of(spec: Exercise, function: Function, case: Case) -> set[int]:
+    """How many axes the arrays have to which a variant applies a step in a case; empty if there are none."""
+    axes: set[int] = set()
+    attempt(spec, _noting(function, axes), case, SECONDS)
+    return axes
+
+
+def _noting(function: Function, axes: set[int]) -> Function:
+    """A variant whose steps, and those of the varied function that it calls, put down the axes of what they change."""
+    if isinstance(function, Given):
+        return replace(function, step=noting(function.step, axes)) if function.kind is np.ndarray else function
+    if not _has_steps(function):
+        return function
+    steps = {PREFIX + name: noting(step, axes) for name, (step, _, _) in ARRAY_STEPS.items()}
+    varied = {name: _noting(inner, axes) for name, inner in function.__globals__.items() if _has_steps(inner)}
+    return with_names(function, {**steps, **varied})
+
+
+def _has_steps(function: Any) -> bool:
+    """Whether a function was compiled with the names of the steps."""
+    return isinstance(function, types.FunctionType) and "_near_np" in function.__globals__
 
 
 def _example(spec: Exercise, length: int) -> tuple[Any, ...]:
