@@ -96,11 +96,15 @@ def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcom
 
 @functools.lru_cache(maxsize=256)
 def like_the_cases(spec: Exercise) -> Callable[[Case], bool]:
-    """Whether the integers of an input lie within those of the cases, and its matrices are of the same kinds."""
-    ranges, always = _ranges(spec), _always(spec)
+    """Whether the integers of an input, and of its arrays, lie within those of the cases, and its arrays are alike."""
+    ranges, always, spans = _ranges(spec), _always(spec), _spans(spec)
 
     def is_like(case: Case) -> bool:
         if any(not all(holds(part) for holds in tests) for part, tests in zip(case, always)):
+            return False
+        if any(
+            _is_whole(part) and not (low <= part.min() and part.max() <= high) for part, (low, high) in zip(case, spans)
+        ):
             return False
         return all(type(part) is not int or low <= part <= high for part, (low, high) in zip(case, ranges))
 
@@ -138,9 +142,22 @@ def _ranges(spec: Exercise) -> list[tuple[int, int]]:
     return found
 
 
+def _spans(spec: Exercise) -> list[tuple[int, int]]:
+    """For each argument the smallest and the largest integer in its arrays: int8 may stand for integers of 4 bits."""
+    found = []
+    for values in zip(*spec.all_cases()):
+        arrays = [value for value in values if _is_whole(value)]
+        found.append((min((int(x.min()) for x in arrays), default=0), max((int(x.max()) for x in arrays), default=-1)))
+    return found
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size > 0
+
+
 def _always(spec: Exercise) -> list[list[Callable[[Any], bool]]]:
-    """For each argument what is so in every case: a matrix that is symmetric there is symmetric in each input."""
-    return [[test for test in MATRICES if all(map(test, column))] for column in zip(*spec.all_cases())]
+    """For each argument what is so in every case: a matrix that is symmetric there is so in each input."""
+    return [[test for test in ALWAYS if all(map(test, column))] for column in zip(*spec.all_cases())]
 
 
 def _is_square(m: Any) -> bool:
@@ -166,7 +183,19 @@ def _is_triangular(m: Any) -> bool:
     return _is_square(m) and np.array_equal(m, np.triu(m)) and bool(np.diag(m).all())
 
 
-MATRICES = (_is_square, _is_symmetric, _is_positive, _is_orthogonal, _is_triangular)
+def _has_even_rows(m: Any) -> bool:
+    """Whether an array has pairs alone along its last axis."""
+    return isinstance(m, np.ndarray) and m.ndim > 0 and m.shape[-1] % 2 == 0
+
+
+def _is_not_empty(m: Any) -> bool:
+    return isinstance(m, np.ndarray) and m.size > 0
+
+
+ALWAYS = (
+    *(_is_square, _is_symmetric, _is_positive, _is_orthogonal, _is_triangular),
+    *(_has_even_rows, _is_not_empty),
+)
 
 
 def _made(spec: Exercise) -> Iterator[Case]:

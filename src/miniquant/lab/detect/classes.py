@@ -184,7 +184,7 @@ def _found(facts: Facts, chosen: set[int], among: Sequence[Call], pairs: bool) -
     for rest in _all_but(tables, right):
         yield f"everywhere but {_or(rest)}", has(rest, False)
     for index, parameter in enumerate(facts.names):
-        for found in (_range, _border, _values):
+        for found in (_one, _range, _border, _values):
             if said := found(parameter, index, chosen, among):
                 yield said
     if not chance:
@@ -222,6 +222,12 @@ def _all_but(tables: dict[int, dict[str, bool]], right: set[int]) -> Iterator[li
         if a == right:
             yield [one]
         yield from ([one, two] for two, b in inside[n + 1 :] if a | b == right)
+
+
+def _one(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> tuple[str, Test] | None:
+    """``where `bits` is 8``: one integer that all wrong calls have; "8 or more" would speak of others, too."""
+    wrong = {call.case[index] for call in among if call.number in chosen and type(call.case[index]) is int}
+    return _values(parameter, index, chosen, among) if len(wrong) == 1 else None
 
 
 def _values(parameter: str, index: int, chosen: set[int], among: Sequence[Call]) -> tuple[str, Test] | None:

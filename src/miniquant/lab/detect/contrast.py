@@ -160,7 +160,17 @@ def _change(names: Sequence[str], before: Case, after: Case) -> tuple[str, float
     if len(differ) != 1:
         return "", 0
     (i,) = differ
+    if _is_renamed(before[i], after[i], [*before[:i], *before[i + 1 :]]):
+        return "", 0
     return _in_words(names[i], before[i], after[i])
+
+
+def _is_renamed(old: Any, new: Any, others: Sequence[Any]) -> bool:
+    """Whether a key has another name by which another argument does not know it: that is more than one change."""
+    if not (isinstance(old, dict) and isinstance(new, dict)) or len(old) != len(new):
+        return False
+    known = [part for part in others if isinstance(part, dict | list | tuple | set)]
+    return any(key in part for key in old.keys() ^ new.keys() for part in known)
 
 
 def _same(old: Any, new: Any) -> bool:

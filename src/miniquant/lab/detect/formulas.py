@@ -97,20 +97,20 @@ def _of_values(e: float, g: float, known: dict[str, float]) -> Iterator[Seen]:
     for (one, p), (two, q) in permutations(known.items(), 2):
         for c in MULTIPLES:
             if _close(g, c * p / q):
-                text = f"the result is {_times(c, one)}, divided by {two}"
+                text = f"the result is {_times(c, one)}, divided by {bracketed(two)}"
                 yield Seen("another quotient", text, cure, 27, needs=3, whole=True)
         if e and _close(g * q, e * p):
-            text = f"the result is the right one times {bracketed(one)}, divided by {two}"
+            text = f"the result is the right one times {bracketed(one)}, divided by {bracketed(two)}"
             yield Seen("another quotient", text, cure, 28, needs=3, whole=True)
         if _close(g, p - q):
-            text = f"the result is {one} less {two}"
+            text = f"the result is {bracketed(one)} less {bracketed(two)}"
             yield Seen("another difference", text, cure, 27, needs=3, whole=True)
     for (one, p), (two, q) in combinations(known.items(), 2):
         if _close(g, p + q):
-            text = f"the result is the sum of {one} and {two}"
+            text = f"the result is the sum of {bracketed(one)} and {bracketed(two)}"
             yield Seen("another sum", text, cure, 27, needs=3, whole=True)
         if _close(g, p * q):
-            text = f"the result is the product of {one} and {two}"
+            text = f"the result is the product of {bracketed(one)} and {bracketed(two)}"
             yield Seen("another product", text, cure, 27, needs=3, whole=True)
 
 

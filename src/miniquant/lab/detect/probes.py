@@ -54,7 +54,8 @@ def of_probes(facts: Facts) -> Seen | None:
         alone = kind == "bit" and len(no_effect) == 1  # one bit out of the middle is no part that somebody left out
         if no_effect and not alone and len(no_effect) < known:
             idle.append(f"{_words(kind, no_effect)} of `{name}`")
-        if too_much:
+        rounded = kind == "bit" and any(type(call.expected.result) is not int for call in calls)
+        if too_much and not rounded:
             extra.append(f"{_words(kind, too_much)} of `{name}`")
     if idle:
         text = (

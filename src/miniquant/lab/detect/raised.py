@@ -90,11 +90,11 @@ def _place(function: Function, error: BaseException | None) -> tuple[int, str] |
 
 
 def _values(line: str, frame: types.FrameType) -> list[tuple[str, Any]]:
-    """The local names that a line of code reads, and what they were when the error was raised."""
+    """The local names that a line of code reads, and what they were when the error was raised; no files or modules."""
     read = re.sub(r"^\w+(, \w+)* = ", "", re.sub(r"\"[^\"]*\"|'[^']*'", "", line))
     names = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", read))
     found = [(name, frame.f_locals[name]) for name in names if name in frame.f_locals]
-    return [(name, value) for name, value in found if not callable(value) and not isinstance(value, types.ModuleType)]
+    return [(name, value) for name, value in found if not callable(value) and not repr(value).startswith("<")]
 
 
 def _value(value: Any) -> str:

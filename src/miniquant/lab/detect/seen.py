@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 VAGUE = 40  # from this rank on, a sentence says little
 MISSING = 40  # so many ranks it costs a sentence if no wrong call shows it, and a part of that if some do not
 LONG = 10**15  # a number with more digits is rounded when it is said
+OPERATION = re.compile(r"\s(?:[-+×*/]|divided\sby|times|less(?!\sthan))\s")  # words for a computed number
 LITTLE = 31  # from this rank on, a place in the code or a part of the input says more
 
 
@@ -117,7 +119,7 @@ def exactly(value: float) -> str:
 def bracketed(words: str) -> str:
     """Words for a number with which more is computed: in brackets if they are themselves a sum, product or quotient.
 
-    >>> bracketed("`n` - 1"), bracketed("the width")
-    ('(`n` - 1)', 'the width')
+    >>> bracketed("`n` - 1"), bracketed("32 divided by `bits`"), bracketed("the width")
+    ('(`n` - 1)', '(32 divided by `bits`)', 'the width')
     """
-    return f"({words})" if any(f" {sign} " in words for sign in "+-×*/") else words
+    return f"({words})" if OPERATION.search(words) else words

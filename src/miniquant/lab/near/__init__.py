@@ -22,6 +22,7 @@ from .variants import Variant, axes_of, cost, variants
 
 HUNG = 3  # after so many variants that do not end, no more are tried
 CHEAP = 300  # lines that the solution runs in a case that can be tried with every variant
+SAID = 30  # cases in which it is looked how many axes an array has
 LINES = 150_000  # so many lines, counted as the solution runs them, are tried in all
 
 
@@ -80,7 +81,7 @@ def near(facts: Facts) -> Near | None:
         return None
     least = min(variant.rank for variant in found)
     likely = [variant for variant in found if variant.rank <= least + 0.3]
-    phrases = list(dict.fromkeys(_said(variant, facts, first) for variant in likely))
+    phrases = list(dict.fromkeys(_said(variant, facts, order) for variant in likely))
     if UNKNOWN_NAMES in phrases[0] or "in place of another value" in phrases[0]:
         return None  # says nothing
     kinds = {phrase.split(" of ")[0]: phrase for phrase in reversed(phrases)}  # one step at two places is said once
@@ -93,9 +94,14 @@ def near(facts: Facts) -> Near | None:
     return Near(text, f"on {cases}{f' and on {more} further inputs' if more else ''}", covers)
 
 
-def _said(variant: Variant, facts: Facts, call: Call) -> str:
-    """What a variant does: an array on the way that has one axis has no rows and columns."""
-    return of_values(variant.phrase) if axes_of(facts.spec, variant.function, call.case) == {1} else variant.phrase
+def _said(variant: Variant, facts: Facts, calls: Sequence[Call]) -> str:
+    """What a variant does: an array on the way that has one axis in every case has no rows and columns."""
+    axes: set[int] = set()
+    for call in calls[:SAID]:
+        axes |= axes_of(facts.spec, variant.function, call.case)
+        if axes - {1}:
+            break
+    return of_values(variant.phrase) if axes == {1} else variant.phrase
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:

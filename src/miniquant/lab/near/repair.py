@@ -17,7 +17,7 @@ from itertools import chain
 
 import numpy as np
 
-from ..attempt import attempt, cases_of
+from ..attempt import attempt, cases_of, is_own
 from ..compare import equal
 from ..fresh_cases import fresh_cases
 from ..limit import TooSlow
@@ -96,8 +96,8 @@ def place_of_repair(facts: Facts) -> str:
     tree = parsed(function)
     if tree is None or is_dangerous(tree) or _asks_a_range(tree) or names_in(tree) & (WRITES - {"replace"}):
         return ""
-    if any(call.refusal and isinstance(call.outcome.error, AssertionError) for call in facts.wrong):
-        return ""  # of an assert that must be a raise, another condition is right only where something else raises
+    if any(call.refusal and call.outcome.error and is_own(call.outcome.error) for call in facts.wrong):
+        return ""  # another error is raised: another condition is right only where something else raises the right one
     costs = {
         call.number: max(ARRAYS if _has_arrays(call) else CALL, cost(facts.spec, call.number)) for call in facts.calls
     }
