@@ -7,6 +7,7 @@ import pytest
 
 from miniquant.lab.detect.leaves import of_leaves
 from miniquant.lab.detect.numbers import of_numbers
+from miniquant.lab.detect.orders import closely
 from miniquant.lab.detect.parts import of_sequences, of_types
 from miniquant.lab.detect.patterns import of_patterns
 from miniquant.lab.detect.places import of_places
@@ -120,3 +121,22 @@ def test_numbers_that_differ_in_their_types_alone_are_not_called_too_small():
     e, g = {"a": 0, "b": 28}, {"a": 0.0, "b": 28.0}
     assert "too small" not in texts(of_leaves(e, g))
     assert "sign" not in texts(of_leaves({"a": 0}, {"a": 0.0}))
+
+
+def test_a_relation_that_the_check_refuses_holds_but_for_the_last_digits():
+    def said(e, g):
+        found = closely(lambda: (*of_numbers(e, g, {}), *of_patterns((), (), None, e, g)), e, 1e-9)
+        return [one.text for one in found]
+
+    twice = "every value is 2 times too small"
+    assert said(15.99999999627471, 7.999999998137355)[0] == twice
+    found = said(15.99999999627471, 7.999999999068677)  # twice that is off by more than the check allows
+    assert twice not in found
+    assert f"but for the last digits, {twice}" in found
+    e = np.array([1.0, 2.0, 3.0, 5.5])
+    for g, words in ((2 * e, "is 2 times too large"), (-e, "has the opposite sign"), (e[::-1], "reversed order")):
+        assert any(words in text for text in said(e, g) if "digits" not in text)
+        near = [text for text in said(e, g * (1 + 1e-8)) if words in text]
+        assert near
+        assert all(text.startswith("but for the last digits, ") for text in near)
+    assert "every value is too large by about 0.3333" in said(e, e + 1 / 3)

@@ -13,6 +13,7 @@ import numpy as np
 from ...core.arrays import is_torch
 from ..spec import Case, Exercise, Same
 from ..verdict import Call, Facts
+from .orders import passes
 from .seen import Seen, bracketed, number
 
 EXACT = 2**53  # below it, a float holds every whole number
@@ -90,7 +91,7 @@ def _of_values(e: float, g: float, known: dict[str, float]) -> Iterator[Seen]:
             if _close(g, c * q):
                 weak = c != 1 or g != q or float(f"{g:.3g}") == g  # a number of many digits is no chance
                 yield Seen("another quantity", f"the result is {_times(c, words)}", cure, 25, weak=weak, whole=True)
-        if e * g > 0 and q != 1 and (_close(g, e * q) or _close(g, e / q)):
+        if e * g > 0 and q != 1 and (_close(g / q, e) or _close(g * q, e)):
             side = "large" if g > e else "small"
             text = f"the result is too {side} by a factor that is {words}"
             yield Seen("a factor", text, "Look for a factor that is missing or used twice.", 20, weak=True, whole=True)
@@ -204,4 +205,4 @@ def _close(a: float, b: float) -> bool:
     """Whether two numbers are equal but for their last digits; whole numbers that a float holds must be equal."""
     if float(a).is_integer() and float(b).is_integer():
         return a == b or (max(abs(a), abs(b)) >= EXACT and math.isclose(a, b, rel_tol=1e-15))
-    return math.isclose(a, b, rel_tol=1e-6)
+    return math.isclose(a, b, rel_tol=1e-6) and passes(a, b)

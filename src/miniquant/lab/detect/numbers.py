@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ...core.arrays import is_torch
 from ..compare import numpy_of
-from .orders import in_another_order, in_some_places, same, told_apart
+from .orders import in_another_order, in_some_places, passes, same, told_apart
 from .seen import Seen, exactly, number
 
 NICE = (2, 3, 4, 8, 10, 16, 32, 64, 100, 127, 128, 255, 256, 1000, 1024, 2**20, 10**6)
@@ -165,19 +166,20 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
         factor = float(ratios.flat[0])
         alike = bool(np.allclose(ratios, factor, rtol=2e-4)) and abs(factor - 1) > 2e-3
         if alike and len(np.unique(e[nonzero])) > 1:
-            yield Seen(
-                "all times one number",
-                "the values of a result are the right ones, all times the same number",
-                "Look for a wrong factor or divisor.",
-                27,
-            )
+            exact = np.allclose(ratios, factor, rtol=1e-6) and passes(g / factor, e)
+            words = "times the same number" if exact else "times nearly the same number"
+            text = f"the values of a result are the right ones, all {words}"
+            yield Seen("all times one number", text, "Look for a wrong factor or divisor.", 27)
         if alike and factor > 0:
             large = factor > 1
             times = factor if large else 1 / factor
             nice = any(abs(times - n) < 1e-6 * n for n in NICE)
             weak = len(np.unique(e[nonzero])) < 2 and not nice
             word = "large" if large else "small"
+
+            fits = partial(_fits, e, g, large=large)
             said = exactly(times) if np.allclose(ratios, factor, rtol=1e-6) else f"about {number(times)}"
+            said = said if "about" in said or fits(float(said)) else f"about {said}"
             yield Seen(
                 f"too {word} by a factor",
                 f"every value is {said} times too {word}",
@@ -186,7 +188,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                 weak=weak,
             )
             for name, size in sizes.items():
-                if size > 1 and abs(times - size) < 1e-4 * size:
+                if size > 1 and abs(times - size) < 1e-4 * size and fits(size):
                     remedy = "Divide a sum by the number of its terms for a mean." if large else "Divide only once."
                     yield Seen(
                         f"too {word} by a count",
@@ -195,7 +197,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                         17,
                         weak=True,
                     )
-                if size > 1 and abs(times * times - size) < 1e-4 * size and size not in (1, 4):
+                if abs(times * times - size) < 1e-4 * size and size not in (1, 4) and fits(size**0.5):
                     yield Seen(
                         f"too {word} by a root",
                         f"every value is too {word} by a factor that is the square root of {name}",
@@ -203,7 +205,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                         19,
                         weak=True,
                     )
-                if size > 2 and abs(times * times - size / (size - 1)) < 1e-5:
+                if size > 2 and abs(times**2 - size / (size - 1)) < 1e-5 and fits((size / (size - 1)) ** 0.5):
                     yield Seen(
                         "one fewer in the divisor",
                         f"every value is too {word} by the root of n / (n - 1), where n is {name}",
@@ -211,7 +213,7 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                         19,
                         weak=True,
                     )
-                if size > 2 and abs(times - size / (size - 1)) < 1e-5:
+                if size > 2 and abs(times - size / (size - 1)) < 1e-5 and fits(size / (size - 1)):
                     yield Seen(
                         "one fewer in the divisor",
                         f"every value is too {word} by the factor n / (n - 1), where n is {name}",
@@ -221,17 +223,14 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
                     )
     offsets = g - e
     offset, largest = float(offsets.flat[0]), float(np.abs(e).max())
-    exact = largest < EXACT > abs(offset) > 1e-4 * largest
-    if exact and np.allclose(offsets, offset, rtol=1e-6, atol=1e-6 * largest):
+    small = largest < EXACT > abs(offset) > 1e-4 * largest
+    if small and np.allclose(offsets, offset, rtol=1e-6, atol=1e-6 * largest):
         weak = e.size < 2 and abs(offset) != 1
-        word = "large" if offset > 0 else "small"
-        yield Seen(
-            f"too {word} by {number(abs(offset))}",
-            f"every value is too {word} by {number(abs(offset))}",
-            "Look for something that is counted once too often or left out.",
-            18,
-            weak=weak,
-        )
+        said = exactly(abs(offset))
+        said = said if "about" in said or passes(g - np.sign(offset) * float(said), e) else f"about {said}"
+        by = f"too {'large' if offset > 0 else 'small'} by {said}"
+        cure = "Look for something that is counted once too often or left out."
+        yield Seen(by, f"every value is {by}", cure, 18, weak=weak)
     integers = (e == np.rint(e)).all() and (g == np.rint(g)).all()
     if integers and np.abs(offsets).max() == 1 and e.size > 1 and not offsets.all():
         k = "too large" if (offsets >= 0).all() else "too small" if (offsets <= 0).all() else "off"
@@ -241,6 +240,10 @@ def _factors(e: np.ndarray, g: np.ndarray, sizes: dict[str, int], whole: bool) -
             "Compare how you round with what the docstring asks.",
             22,
         )
+
+
+def _fits(e: np.ndarray, g: np.ndarray, n: float, *, large: bool) -> bool:
+    return passes(g / n if large else g * n, e)
 
 
 def _rounded(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:

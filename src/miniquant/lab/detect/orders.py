@@ -3,18 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from .seen import Seen
 
 CLOSE = 1e-6  # relative: results that were computed in another order of operations
+LAST = 1e-14  # relative: what is left of the order of operations in float64
+NEVER = (0.0, 0.0)  # a limit that nothing passes
+_LIMIT: ContextVar[tuple[float, float] | None] = ContextVar("limit", default=None)  # of the check: relative, absolute
+
+
+def closely(detector: Callable[[], Iterator[Seen]], right: Any, tolerance: float) -> Iterator[Seen]:
+    """What a detector says; what is not so for the comparison of the check is said to be so but for the last digits.
+
+    What is so for it, too, is said in both ways: other pairs may show only the second.
+    """
+    found = list(detector())
+    if not found:
+        return
+    kind = getattr(right, "dtype", float)
+    digits = float(np.finfo(kind).eps) if isinstance(kind, np.dtype) and kind.kind == "f" else LAST
+    exact = _said_under((min(CLOSE, max(LAST, digits)), tolerance), detector)
+    plain = _said_under(NEVER, detector)  # without any comparison
+    for seen in found:
+        if seen.text in exact or seen.text in plain:
+            yield seen
+        if seen.text not in plain:
+            more = 0.5 * (seen.text in exact)
+            yield replace(seen, text=f"but for the last digits, {seen.text}", rank=seen.rank + more)
+
+
+def _said_under(limit: tuple[float, float], detector: Callable[[], Iterator[Seen]]) -> set[str]:
+    token = _LIMIT.set(limit)
+    try:
+        return {seen.text for seen in detector()}
+    finally:
+        _LIMIT.reset(token)
+
+
+def passes(related: Any, right: Any) -> bool:
+    """Whether values made from the wrong ones are right for the check; if that is not asked now, yes."""
+    limit = _LIMIT.get()
+    return limit is None or same(np.asarray(related, float), np.asarray(right, float))
 
 
 def same(a: np.ndarray, b: np.ndarray, tolerance: float = CLOSE) -> bool:
     """Whether two arrays of numbers are equal but for their last digits."""
-    return near(a, b, tolerance)
+    limit = _LIMIT.get() or (tolerance, 0.0)
+    return limit is not NEVER and near(a, b, *limit)
 
 
 def near(a: np.ndarray, b: np.ndarray, relative: float, absolute: float = 0.0) -> bool:

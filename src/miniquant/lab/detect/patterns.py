@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .numbers import settled
-from .orders import same, told_apart
+from .orders import passes, same, told_apart
 from .seen import Seen, exactly, number
 
 Mask = tuple[str, np.ndarray]
@@ -135,12 +135,16 @@ def _of_right_values(a: np.ndarray, b: np.ndarray) -> Iterator[tuple[str, float]
         factor = float(b[0] / a[0])
         times = factor if factor >= 1 else 1 / factor
         said = exactly(times) if np.allclose(b / a, factor, rtol=1e-6, atol=0) else f"about {number(times)}"
+        if "about" not in said and not passes(b / float(said) if factor >= 1 else b * float(said), a):
+            said = f"about {said}"
         if abs(factor - 1) > 2e-3:
             yield f"{said} times too {'large' if factor > 1 else 'small'}", 17
     offset = float(b[0] - a[0])
     largest = float(np.abs(a).max())
     if abs(offset) > 1e-4 * largest and np.allclose(b - a, offset, rtol=1e-6, atol=1e-6 * largest):
-        yield f"too {'large' if offset > 0 else 'small'} by {number(abs(offset))}", 18
+        by = exactly(abs(offset))
+        by = by if "about" in by or passes(b - np.sign(offset) * float(by), a) else f"about {by}"
+        yield f"too {'large' if offset > 0 else 'small'} by {by}", 18
 
 
 def _of_neighbours(e: np.ndarray, g: np.ndarray, wrong: np.ndarray) -> Iterator[tuple[str, float]]:
@@ -271,18 +275,21 @@ def _lines(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
     if e.ndim != 2 or min(e.shape) < 2 or not np.isfinite(g).all():
         return
     for axis, word in ((1, "row"), (0, "column")):
-        if _own_factor(e, g, axis):
+        right = _own_factor(e, g, axis)
+        if right is not None:
+            what = "the right one" if same(right, g) else "nearly the right one"
             yield Seen(
                 f"a factor for each {word}",
-                f"each {word} is the right one times a number of its own",
+                f"each {word} is {what} times a number of its own",
                 "Look at which scale or divisor belongs to which row.",
                 26 if axis else 26.5,
             )
 
 
-def _own_factor(e: np.ndarray, g: np.ndarray, axis: int) -> bool:
+def _own_factor(e: np.ndarray, g: np.ndarray, axis: int) -> np.ndarray | None:
+    """Each line of the right values times a number of its own, if this is nearly what the wrong ones are."""
     top, bottom = (g * e).sum(axis=axis), (e * e).sum(axis=axis)
     factors = np.where(bottom > 0, top / np.where(bottom > 0, bottom, 1), 1)
-    right = np.expand_dims(factors, axis) * e
-    several = len(np.unique(np.round(factors[bottom > 0], 6))) > 1
-    return several and bool(((e != 0).sum(axis=axis) > 1).any()) and bool(np.allclose(right, g, rtol=1e-4, atol=0))
+    right: np.ndarray = np.expand_dims(factors, axis) * e
+    several = len(np.unique(np.round(factors[bottom > 0], 6))) > 1 and ((e != 0).sum(axis=axis) > 1).any()
+    return right if several and np.allclose(right, g, rtol=1e-4, atol=0) else None

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .numbers import settled
-from .orders import same, told_apart
-from .seen import Seen, exactly, number
+from .orders import passes, same, told_apart
+from .seen import Seen, exactly
 
 FAR = 4  # places by which values may have moved
 
@@ -165,7 +165,7 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
         off = b - a
         if off[0] and same(off, np.full_like(off, off[0])) and abs(off[0]) > 1e-4 * np.abs(a).max():
             side = "large" if off[0] > 0 else "small"
-            text = f"{words} {verb} too {side} by {number(abs(off[0]))}, and all others are right"
+            text = f"{words} {verb} too {side} by {exactly(abs(off[0]))}, and all others are right"
             yield Seen(f"{words}: too {side}", text, cure, 18.5)
         if a.all() and b.all():
             ratio = b / a
@@ -174,7 +174,9 @@ def _of_set(e: np.ndarray, g: np.ndarray, words: str, inside: np.ndarray) -> Ite
                     text = f"{words} {'have' if plural else 'has'} the opposite sign, and all others are right"
                 elif ratio[0] > 0:
                     times, side = (ratio[0], "large") if ratio[0] > 1 else (1 / ratio[0], "small")
-                    text = f"{words} {verb} {exactly(times)} times too {side}, and all others are right"
+                    about = "" if passes(b / times if ratio[0] > 1 else b * times, a) else "about "
+                    said = about + exactly(times).removeprefix(about)
+                    text = f"{words} {verb} {said} times too {side}, and all others are right"
                 else:
                     return
                 yield Seen(f"{words}: a factor", text, cure, 18.5)

@@ -30,6 +30,7 @@ from .layout import of_bytes, of_dicts
 from .leaves import of_leaves
 from .mapping import of_mapping
 from .numbers import of_numbers
+from .orders import closely
 from .parts import of_sequences, of_types
 from .patterns import of_patterns
 from .places import of_places
@@ -328,18 +329,19 @@ def of_pair(facts: Facts, call: Call, expected: Any, got: Any, depth: int = 0, k
     yield from of_axes(expected, got)
     if not (facts.spec.observe and depth):  # else the texts are those of the check
         yield from of_texts(expected, got, quantities_of(facts.spec, call.case))
-    yield from of_numbers(expected, got, sizes_of(facts, call), facts.spec.tolerance)
+    near, tolerance = partial(closely, right=expected, tolerance=facts.spec.tolerance), facts.spec.tolerance
+    yield from near(lambda: of_numbers(expected, got, sizes_of(facts, call), facts.spec.tolerance))
     if depth < 2:
-        yield from of_formulas(expected, got, numbers_of(facts, call, key))
+        yield from near(lambda: of_formulas(expected, got, numbers_of(facts, call, key)))
         yield from of_digits(expected, got, dict(zip(facts.names, call.case)), quantities_of(facts.spec, call.case))
         yield from of_words(quantities_of(facts.spec, call.case), key, expected, got)
-    yield from of_patterns(facts.names, call.case, call.expected.result, expected, got, facts.spec.tolerance)
+    yield from near(lambda: of_patterns(facts.names, call.case, call.expected.result, expected, got, tolerance))
     if depth < 2:
         yield from of_regions(facts.names, call.case, expected, got)
         given = {f"`{name}`": value for name, value in zip(facts.names, call.case)}
         arrays = {words: q for words, q in quantities_of(facts.spec, call.case).items() if isinstance(q, np.ndarray)}
         yield from of_arguments(given | arrays, expected, got)
-    yield from of_places(expected, got, tolerance=facts.spec.tolerance)
+    yield from near(lambda: of_places(expected, got, tolerance=facts.spec.tolerance))
     yield from of_reading(facts, call, expected, got)
     if not depth:
         yield from of_named(quantities_of(facts.spec, call.case), expected, got)
