@@ -232,6 +232,7 @@ def _of_argument(verb: str, rest: str) -> Callable[[Any], Any] | None:
 
 def relation(claim: str) -> Callable[[One], bool] | None:
     """A relation of the wrong result to the right one; ``None`` if it is not known here."""
+    claim = re.sub("^but for the last digits, ", "", claim, flags=re.IGNORECASE)  # a claim is compared so, too
     if part := re.fullmatch(r"(?:only )?in (item \d+|[a-z]\w*), (.+)", claim, re.IGNORECASE | re.DOTALL):
         inner = relation(part[2])
         return None if inner is None else lambda one: _is_so(inner, _part(one, part[1]))
@@ -414,7 +415,7 @@ NAMES = r"list|tuple|dict|str|int|float|bool|bytes|numpy array|torch tensor|(?:u
 TYPES = "list|tuple|dict|str|int|float"
 RELATIONS: tuple[tuple[str, Callable[..., Callable[[One], bool]]], ...] = (
     (r"every value is (?:about )?([\d.e+-]+) times too (large|small)", _times),
-    (r"every value is too (large|small) by ([\d.e+-]+)", _off),
+    (r"every value is too (large|small) by (?:about )?([\d.e+-]+)", _off),
     (r"every value has the opposite sign", lambda: lambda x: _near(x.mine, -_array(x.right))),
     (r"every value is the square of the right one", lambda: lambda x: _near(x.mine, _array(x.right) ** 2)),
     (r"every value is the absolute value of the right one", lambda: lambda x: _near(x.mine, abs(_array(x.right)))),

@@ -492,3 +492,18 @@ def test_inputs_are_not_called_right_where_a_count_is_odd_or_large():
 
     said = report(find("predict_file_size"), predict_file_size)
     assert "is odd are right" not in said and "or more are right" not in said
+
+
+def test_items_that_stand_at_the_end_in_few_results_are_not_said_to_where_they_do_not_elsewhere():
+    def off_the_list(found, allowed):
+        left, bad = set(allowed), []
+        for offset, module, name in found:
+            if (module, name) in left:
+                left.remove((module, name))
+            else:
+                bad.append((offset, module, name))
+        return bad
+
+    text = report(find("off_the_list"), off_the_list)
+    assert "then come" not in text
+    assert "the right items are there, and others that do not belong there" in text.lower()

@@ -41,6 +41,7 @@ ENDS = re.compile(
     r"(in [^,]*, )?(only (the )?(first|last) (value|key|row|column)"
     r"|only the value of the last key|the (first|last) (value|row|column|part|item) is wrong)"
 )
+BESIDE = re.compile(r"the (result is right, and then|right .{1,20} comes? after) ")  # of few, at the end by chance
 SIDES = re.compile(r"\b(is too (large|small|far from 0|close to 0)|in reversed order)$")  # of a part: often chance
 WEAK = re.compile(  # facts on a place, or on how much is off: of few results, these are so by chance
     r"(in [^,]*, )?(where the field|only the (first|last)|every wrong value is"
@@ -70,7 +71,7 @@ def most_telling(
         if not seen or seen in everywhere:
             return seen, places
         fact = is_fact(seen) and (len(places) >= ALMOST * len(sets) or not WHOLE.match(seen.text))
-        if fact and not is_weak(seen):
+        if fact and not is_weak(seen) and not (BESIDE.match(seen.text) and len(places) < CALLS):
             return seen, places
         if others is None or beyond is None:
             beyond = wrong_beyond(facts)
