@@ -140,8 +140,6 @@ def of_wraps(place: Place, say: Speaker) -> Iterator[Change]:
     steps += [(name, phrase.format(array), far) for name, (_, phrase, far) in ARRAY_STEPS.items()]
     for name, words, far in steps:
         call = ast.Call(ast.Name(PREFIX + name, ast.Load()), [node], [])
-        if isinstance(node, ast.Name) and not words.endswith("least"):  # the name may stand elsewhere, too
-            words = f"{words}, in one place at least"
         yield Change(words, STEP + far + 0.5 * (not assigned), ((place, call),))
 
 

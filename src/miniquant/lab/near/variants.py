@@ -214,11 +214,11 @@ def changes(tree: ast.FunctionDef, say: Speaker) -> list[Change]:
     for place in everywhere:
         if id(place.node) in kept:
             continue
-        found += _in_one_place(of_expression(place, callers, say), uses[_word(place.node)])
+        found += _in_one_place(of_expression(place, callers, say), place.node, uses)
         found += of_comprehension(place, say)
         found += of_statement(place, say)
-        found += _in_one_place(of_wraps(place, say), uses[_word(place.node)])
-        found += _in_one_place(of_names(place, names, say), uses[_word(place.node)])
+        found += _in_one_place(of_wraps(place, say), place.node, uses)
+        found += _in_one_place(of_names(place, names, say), place.node, uses)
     return found
 
 
@@ -228,17 +228,20 @@ def _word(node: ast.AST) -> str:
         return f"{called(node)}(…)"
     if isinstance(node, ast.Name):
         return node.id if isinstance(node.ctx, ast.Load) else ""
+    if isinstance(node, ast.AugAssign):
+        return node.target.id if isinstance(node.target, ast.Name) else ""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
-def _in_one_place(found: Iterable[Change], uses: int) -> Iterator[Change]:
-    """The changes of one place; each says that it is one, if what it replaces stands elsewhere, too."""
+def _in_one_place(found: Iterable[Change], node: ast.AST, uses: Counter[str]) -> Iterator[Change]:
+    """The changes of one node; each says that it is in one place, if what it replaces stands elsewhere, too."""
     for change in found:
-        another, words = {*change.phrase.split()} >= ANOTHER, change.phrase
-        if uses > 1 and (another or "(…)` gives" in words) and not words.endswith("least"):
-            change = replace(change, phrase=f"{change.phrase}, in one place at least")
+        words = change.phrase
+        another = isinstance(node, ast.Name) or {*words.split()} >= ANOTHER or "(…)` gives" in words
+        if another and uses[_word(node)] > 1 and not words.endswith("least"):
+            change = replace(change, phrase=f"{words}, in one place at least")
         yield change
 
 
