@@ -13,6 +13,7 @@ from .seen import Seen, bracketed, number
 
 FEWEST, CALLS = 3, 5  # differences that are not the same, and wrong numbers: fewer may be in proportion by chance
 CLOSE = 1e-9
+BEYOND = 40  # wrong numbers beyond these must be off by the same
 TITLE = 20  # characters of a term in a title
 
 
@@ -28,14 +29,12 @@ def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
     tables = [numbers_of(facts, call) for call in calls]
     names = [name for name in tables[0] if all(table.get(name) for table in tables)]  # known in all, and not 0
     values = {name: np.array([table[name] for table in tables]) for name in names}
-    terms = list(values.items())
-    for a, b in permutations(names, 2):
-        terms += [(f"{bracketed(a)} × {bracketed(b)}", values[a] * values[b])] if a <= b else []
-    for a, b in permutations(names, 2):
-        terms += [(f"{bracketed(a)} / {bracketed(b)}", values[a] / values[b])]
-    for rank, (words, term) in enumerate(terms):
+    others = [call for call in (*facts.fresh, *facts.changed) if call.comparable and call.problem][:BEYOND]
+    for rank, (words, term) in enumerate(_terms(values)):
         factor = off / term
         if np.allclose(factor, factor[0], rtol=CLOSE, atol=0):
+            if not all(_is_off(facts, call, words, factor[0]) for call in others):
+                continue
             by = _times(abs(factor[0]), words)
             if not (term > 0).all():  # too large by a negative number is too small
                 text = f"every number is the right one {'plus' if factor[0] > 0 else 'minus'} {by}"
@@ -45,6 +44,26 @@ def of_differences(facts: Facts, calls: Sequence[Call]) -> Iterator[Seen]:
             title = f"{way} by {by}" if by == words and len(by) <= TITLE else "off in proportion"
             yield Seen(title, f"every number is {way} by {by}", "", 21 + rank / 99)
             return
+
+
+def _terms(values: dict[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
+    """What a difference may be in proportion to, by the words for it."""
+    terms = list(values.items())
+    for a, b in permutations(values, 2):
+        terms += [(f"{bracketed(a)} × {bracketed(b)}", values[a] * values[b])] if a <= b else []
+    for a, b in permutations(values, 2):
+        terms += [(f"{bracketed(a)} / {bracketed(b)}", values[a] / values[b])]
+    return terms
+
+
+def _is_off(facts: Facts, call: Call, words: str, factor: float) -> bool:
+    """Whether the wrong number of a call is off by so many times a term, too, as far as that is known there."""
+    e, g = scalar(call.expected.result), scalar(call.outcome.result)
+    known = {name: np.array([value]) for name, value in numbers_of(facts, call).items() if value}
+    term = dict(_terms(known)).get(words)
+    if e is None or g is None or term is None:
+        return True
+    return bool(abs(g - e - factor * term[0]) <= 1e-6 * abs(g - e) + 1e-12 * abs(e))
 
 
 def _times(factor: float, words: str) -> str:

@@ -198,9 +198,11 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
     rows, found = (stored.values != stored.found).any(axis=1), stored.found
     limit = stored.top
     cure = "Divide each weight by its own scale, then round and clip."
-    for words, rounding in ROUNDINGS:
-        if stored.fit(stored.scales, rounding=rounding):
-            yield Seen(words, f"the scales are right, and the values are {words}", "Use `np.rint`.", 13)
+    roundings = [words for words, rounding in ROUNDINGS if stored.fit(stored.scales, rounding=rounding)]
+    halves = [words for words in roundings if "halves" in words]
+    for words in [*map(" or ".join, combinations(halves, 2)), *halves, *roundings]:  # halves: the rest is right
+        rank = 12.8 if " or " in words else 12.9 if words in halves else 13
+        yield Seen(words, f"the scales are right, and the values are {words}", "Use `np.rint`.", rank)
     exact = np.abs(stored.x).max(1) / np.float32(limit)
     if stored.fit(exact) or stored.fit(np.where(stored.scales == 0, 0, exact)):
         text = "the scales are right, and the values fit the scales before they are rounded to float16"
