@@ -260,6 +260,24 @@ def test_a_change_that_is_right_by_accident_is_not_shown():
     assert place("round_scale", other_bits) == ""  # rounded before all that is computed, and that left out
 
 
+def test_a_change_that_computes_anew_what_another_line_is_for_is_not_shown():
+    def absmax_scale(w):
+        flat = np.asarray(w).ravel()
+        best = abs(flat[0])
+        for x in flat[1:]:
+            if not abs(x) > best:
+                best = abs(x)
+        return np.float32(best / np.float32(127))
+
+    def ties_to_0(w, scale):
+        x = w / np.where(scale > 0, scale, np.float32(np.inf))[:, None]
+        q = np.sign(x) * np.ceil(np.abs(x) - np.float32(0.5))
+        return q.clip(-127, 127).astype(np.int8)
+
+    assert "at `not abs(x) > best`" in place("absmax_scale", absmax_scale)  # not the largest of all, before the loop
+    assert "at `np.abs(x)`" in place("quantize_per_channel", ties_to_0)  # not rounded one line before
+
+
 def test_an_array_on_the_way_that_has_one_axis_has_no_rows():
     def in_order(w):
         return np.sort(np.abs(w).max(axis=1) / np.float32(127)).astype(np.float16).astype(np.float32)

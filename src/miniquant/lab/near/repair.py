@@ -25,6 +25,7 @@ from ..more_cases import further, more_cases, tried
 from ..pair_cases import pair_cases
 from ..spec import Exercise, Function
 from ..verdict import Call, Facts, problem, size_of
+from .accidents import by_accident
 from .arrays import ARRAY_STEPS
 from .fixes import FAR, ORDER, fixes
 from .fixes import LIKELY as KEYED
@@ -111,11 +112,16 @@ def place_of_repair(facts: Facts) -> str:
     right = f"your function is right on all {n} cases{f' and on {more} further inputs' if more else ''}"
     if n < len(cases_of(facts.spec)):  # none is tried after one that never ends
         right = f"your function is right on all {n} cases tried{f' and on {more} further inputs' if more else ''}"
+
+    def accident(chosen: Sequence[Change]) -> bool:
+        return by_accident(tree, function, facts.spec, chosen, lambda made: _all_right(budget, made, calls), calls)
+
     found: list[tuple[float, Change]] = []
     for change in _together(every):
         if (found and change.rank > found[0][0]) or budget.spent:
             break
-        if (changed := _made(tree, function, change)) and _all_right(budget, changed, calls):
+        changed = _made(tree, function, change)
+        if changed and _all_right(budget, changed, calls) and not accident([change]):
             found.append((change.rank, change))
     for _, change in found:
         if where := say(change):
@@ -125,7 +131,7 @@ def place_of_repair(facts: Facts) -> str:
     if found:
         return ""
     pair = _pair(tree, function, every, calls, budget)
-    if pair is None:
+    if pair is None or accident(pair):
         return ""
     one, two = map(say, sorted(pair, key=lambda change: say.line(change.edits[0][0].node)))
     where = f"{one} and {two}" if one != two else f"both {one}"
