@@ -47,7 +47,7 @@ WEAK = re.compile(  # facts on a place, or on how much is off: of few results, t
     r"(in [^,]*, )?(where the field|only the (first|last)|every wrong value is"
     r"|the (first|last) (value|row|column|part|item|byte|character|key))"
     r"|.*\b(block|row|group|part|record|column) \d|.*\b(too (large|small) by|stands in place of|off by) "
-    r"|.*\b(first|last|half) [^;]*(is|are) wrong|(in [^,]*, )?the right .{1,20} comes? after "
+    r"|.*\b(first|last|half) [^;]*(is|are) wrong"
 )
 EXACT = ("off by one",)  # one result that does not show it proves another cause
 WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
