@@ -53,6 +53,7 @@ class Command(NamedTuple):
 
 PYTEST = ("python", "-m", "pytest", "-q", "-n", "3", "--dist", "loadfile")  # on two cores: one of three often waits
 LONGEST = ("-p", "tools.longest_first")
+WORKERS = ("-p", "tools.prepared_workers")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
 KERNELS = ("-p", "tools.prepared_kernels")
@@ -81,7 +82,7 @@ COMMANDS = {
             Step("", (*COMPARED, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD)),
             Step(
                 "the library: units, properties, referees, doctests",
-                (*PYTEST, *LONGEST, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
+                (*PYTEST, *LONGEST, *WORKERS, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
                 (NO_WINDOW, ONE_THREAD),
             ),
         ),

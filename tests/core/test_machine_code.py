@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import subprocess
 import sys
 import threading
@@ -26,17 +27,22 @@ def weighted_sum(x, add, factor, out):
 
 
 KINDS = ("float32 2", "bool", "int", "float32 1")
-CODE = compile_function(weighted_sum, KINDS, **NOGIL)
 X = np.arange(6, dtype=np.float32).reshape(3, 2)
 
 
+@functools.cache
+def code():
+    """Not when the tests are collected, which every worker does."""
+    return compile_function(weighted_sum, KINDS, **NOGIL)
+
+
 def test_a_function_is_called_with_arrays_integers_and_booleans():
-    run, out = load_function(CODE), np.empty(3, np.float32)
+    run, out = load_function(code()), np.empty(3, np.float32)
     run(X, False, 5, out)
     assert out.tolist() == [0, 10, 20]
     run(X[:2], True, -2, out[1:])
     assert out.tolist() == [0, 1, -3]
-    assert CODE.kinds == tuple(map(kind_of, (X, True, 5, out)))
+    assert code().kinds == tuple(map(kind_of, (X, True, 5, out)))
 
 
 def test_the_name_of_the_code_says_what_it_takes():
@@ -45,12 +51,12 @@ def test_the_name_of_the_code_says_what_it_takes():
 
 
 def test_a_process_without_numba_runs_it_and_may_load_numba_afterwards(tmp_path):
-    (tmp_path / "code").write_bytes(CODE.data)
+    (tmp_path / "code").write_bytes(code().data)
     np.save(tmp_path / "x.npy", X)
-    code = (
+    lines = (
         "import sys, numpy as np\n"
         "from miniquant.core.machine_code import MachineCode, load_function, machine\n"
-        f"run = load_function(MachineCode({CODE.symbol!r}, {CODE.kinds!r}, open('code', 'rb').read()))\n"
+        f"run = load_function(MachineCode({code().symbol!r}, {code().kinds!r}, open('code', 'rb').read()))\n"
         "x, out = np.load('x.npy'), np.empty(3, np.float32)\n"
         "run(x, True, 2, out)\n"
         "assert out.tolist() == [1, 5, 9] and 'numba' not in sys.modules\n"
@@ -61,16 +67,16 @@ def test_a_process_without_numba_runs_it_and_may_load_numba_afterwards(tmp_path)
         "assert out.tolist() == [0, 4, 8] and total(x) == 5\n"
         f"assert machine() == {machine_code.machine()!r}\n"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path, timeout=120)
+    subprocess.run([sys.executable, "-c", lines], check=True, cwd=tmp_path, timeout=120)
 
 
 @pytest.mark.parametrize("wrong", [X.astype(np.float64), X.reshape(-1), np.asfortranarray(X), X[:, ::2], None])
 def test_arrays_of_another_kind_or_order_are_refused(wrong):
     out = np.full(3, 7, np.float32)
     with pytest.raises(TypeError, match="this code takes an array of float32 2 dimensions in C order, found"):
-        load_function(CODE)(wrong, False, 1, out)
+        load_function(code())(wrong, False, 1, out)
     with pytest.raises(ValueError, match="shorter"):
-        load_function(CODE)(X, False, 1)
+        load_function(code())(X, False, 1)
     assert (out == 7).all()
 
 
