@@ -136,6 +136,27 @@ def llamacpp_starts_at_once():
     llamacpp.subprocess = prepared()
 
 
+@pytest.fixture(scope="module")
+def few_pairs():
+    """A tenth of the changed inputs on which conditions are confirmed, for claims that are true of any reports."""
+    from functools import lru_cache
+
+    from miniquant.lab import pair_cases, verdict
+    from miniquant.lab.detect import properties
+    from miniquant.lab.near import repair
+
+    if THOROUGH:
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_cases, "MOST", 24)
+        patch.setattr(pair_cases, "TRIED", 60)
+        few = lru_cache(maxsize=256)(pair_cases.pair_cases.__wrapped__)
+        for module in (verdict, properties, repair):
+            patch.setattr(module, "pair_cases", few)
+        yield
+
+
 @pytest.fixture
 def no_leftovers(tmp_path):
     """After the test, ``tmp_path`` holds no temporary file."""

@@ -283,13 +283,11 @@ def test_a_border_is_not_said_where_no_input_lies_just_beside_it():
 
 
 def test_a_result_that_depends_on_the_order_of_the_values_is_described():
-    gradients = find("gradients").reference
-
     def body(weight, bias, hours, jars, learning_rate, steps):
         for _ in range(steps):
-            for one in zip(hours, jars):
-                slopes = gradients(weight, bias, *np.array(one)[:, None])
-                weight, bias = weight - learning_rate * slopes[0], bias - learning_rate * slopes[1]
+            for hour, jar in zip(hours.tolist(), jars.tolist()):
+                step = learning_rate * 2 * (weight * hour + bias - jar)
+                weight, bias = weight - step * hour, bias - step
         return weight, bias
 
     assert "With the values in reversed order in `hours` and `jars`, the right result stays the same, and yours" in (
