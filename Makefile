@@ -45,7 +45,7 @@ lowest: .venv/.installed
 	@test -x .venv-lowest/bin/python || $(PYTHON) -m venv .venv-lowest
 	$(BIN)/python tools/lowest.py > .venv-lowest/requirements.txt
 	.venv-lowest/bin/python -m pip install -q -r .venv-lowest/requirements.txt -e ".[labs]"
-	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -n 2 --dist loadfile -p no:nbval @tests/quick.txt
+	MPLBACKEND=agg OMP_NUM_THREADS=1 .venv-lowest/bin/python -m pytest -q -p tools.longest_first -p tools.in_copies --copies 2 -p no:nbval @tests/quick.txt
 
 bench: .venv/.installed
 	$(BIN)/python benchmarks/bench.py
@@ -69,7 +69,7 @@ mutants: .venv/.installed
 	$(BIN)/python tools/mutants.py --minutes $(MINUTES) $(MODULES)
 
 test-quant: .venv/.installed
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -n 2 --dist loadfile -p no:nbval tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -p tools.longest_first -p tools.in_copies --copies 2 -p no:nbval tests/quantization/test_symmetric.py tests/quantization/test_packing.py tests/formats/gguf/codecs tests/runtime/test_bump_kernels.py
 
 GGUF_OUT ?= GGUF_OUT
 need-gguf:

@@ -1,18 +1,15 @@
-"""A pytest plugin: ``-p tools.longest_first`` hands out the files that take longest first, and some files together.
+"""A pytest plugin: ``-p tools.longest_first`` orders the files that take longest first, and says which stay together.
 
-Workers that take whole files (``-n 3 --dist loadfile``) end together only if no long file is left for the end, when
-one of them has nothing more to do. pytest-xdist itself begins with the files that hold the most tests; one test may
-take as long as hundreds of others.
+Copies that take whole files (``tools/in_copies.py``) end together only if no long file is left for the end, when one of
+them has nothing more to do.
 
 The student labs come after the solved ones, whose results they share (``tools/remembered.py``).
 
 Files that look at every exercise of the course need what its solution and all its mistakes give on its cases. A process
-computes that once, which takes a minute; so one worker gets these files, one after the other.
+computes that once, which takes a minute; so one copy gets these files, one after the other.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import pytest
 
@@ -96,13 +93,6 @@ def scope_of(test: str) -> str:
     return TOGETHER[0] if file in TOGETHER else file
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """The order below is the one that counts."""
-    if hasattr(config.option, "loadscopereorder"):
-        config.option.loadscopereorder = False
-        config.pluginmanager.register(_Together())
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests of the same rank stay as they were collected."""
     items.sort(key=lambda item: _rank(item.nodeid.partition("::")[0]))
@@ -110,17 +100,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _rank(file: str) -> tuple[bool, int]:
     return file.startswith("notebooks/"), RANKS.get(file, len(RANKS))
-
-
-class _Together:
-    """Only where pytest-xdist is there: pytest refuses a hook that nobody has declared."""
-
-    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
-        """``--dist loadfile``, with files that stay together."""
-        from xdist.scheduler import LoadFileScheduling
-
-        class TogetherScheduling(LoadFileScheduling):
-            def _split_scope(self, nodeid: str) -> str:
-                return scope_of(nodeid)
-
-        return TogetherScheduling(config, log) if config.getvalue("dist") == "loadfile" else None

@@ -103,16 +103,15 @@ def _asks_what_is_imported() -> bool:
 
 PREPARED = Prepared()
 REMEMBERED, RUN = "MINIQUANT_REMEMBERED", "MINIQUANT_RUN"  # a folder of this run, and the process that began it
-_folders: list[tempfile.TemporaryDirectory[str]] = []  # of this run; the workers of pytest-xdist have none of their own
+_folders: list[tempfile.TemporaryDirectory[str]] = []  # of this run
 
 
 def pytest_configure(config: Any) -> None:
     """From now on ``jupyter_client`` asks the prepared process for a kernel."""
     if hasattr(os, "fork"):
         local_provisioner.launch_kernel = PREPARED.launch
-        if not hasattr(config, "workerinput"):
-            _folders.append(tempfile.TemporaryDirectory(prefix="miniquant-"))
-            os.environ[REMEMBERED], os.environ[RUN] = _folders[-1].name, str(os.getpid())
+        _folders.append(tempfile.TemporaryDirectory(prefix="miniquant-"))
+        os.environ[REMEMBERED], os.environ[RUN] = _folders[-1].name, str(os.getpid())
 
 
 def pytest_unconfigure() -> None:

@@ -51,14 +51,13 @@ class Command(NamedTuple):
     says: str = ""
 
 
-PYTEST = ("python", "-m", "pytest", "-q", "-n", "3", "--dist", "loadfile")  # on two cores: one of three often waits
-LONGEST = ("-p", "tools.longest_first")
-WORKERS = ("-p", "tools.prepared_workers")
+# on two cores: one of three often waits
+PYTEST = ("python", "-m", "pytest", "-q", "-p", "tools.longest_first", "-p", "tools.in_copies", "--copies", "3")
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
 KERNELS = ("-p", "tools.prepared_kernels")
 NBVAL = ("--ignore-glob=*/workspace", "--nbval", "--nbval-current-env", "--nbval-sanitize-with", "tests/nbval.cfg")
-COMPARED = (*PYTEST, *LONGEST, *NO_IRI, *TEXTS, *KERNELS, *NBVAL)
+COMPARED = (*PYTEST, *NO_IRI, *TEXTS, *KERNELS, *NBVAL)
 ONE_THREAD = ("OMP_NUM_THREADS", "1")  # small matrices: more threads cost more than they bring
 NO_WINDOW = ("MPLBACKEND", "agg")
 NO_RECORD = ("MINIQUANT_PROGRESS", os.devnull)
@@ -82,7 +81,7 @@ COMMANDS = {
             Step("", (*COMPARED, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD)),
             Step(
                 "the library: units, properties, referees, doctests",
-                (*PYTEST, *LONGEST, *WORKERS, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
+                (*PYTEST, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
                 (NO_WINDOW, ONE_THREAD),
             ),
         ),
