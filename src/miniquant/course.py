@@ -53,6 +53,7 @@ class Command(NamedTuple):
 
 # on two cores: one of three often waits
 PYTEST = ("python", "-m", "pytest", "-q", "-p", "tools.longest_first", "-p", "tools.in_copies", "--copies", "3")
+TWO = ("--copies", "2")  # where two such commands run side by side
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
 KERNELS = ("-p", "tools.prepared_kernels")
@@ -77,11 +78,11 @@ COMMANDS = {
             Step("student labs come from the solved ones", ("python", "tools/notebooks.py", "--check"), beside=True),
             Step("", ("python", "tools/course.py", "--check"), beside=True),
             Step("", ("python", "tools/spanish.py", "--check")),
-            Step("types, and every lab, solved and unsolved, outputs compared", ("mypy",), beside=True),
-            Step("", (*COMPARED, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD)),
+            Step("types, and every lab, outputs compared (said at the end)", ("mypy",), beside=True),
+            Step("", (*COMPARED, *TWO, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD), beside=True),
             Step(
                 "the library: units, properties, referees, doctests",
-                (*PYTEST, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
+                (*PYTEST, *TWO, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
                 (NO_WINDOW, ONE_THREAD),
             ),
         ),
@@ -311,7 +312,7 @@ def perform(root: Path, command: Command, show: bool = False) -> int:
         arguments = [program(root, step.command[0]), *step.command[1:]]
         environment = {**variables(), **dict(step.variables)}
         if step.beside:
-            log = root / ".venv" / f"{Path(step.command[:2][-1]).stem}.log"
+            log = root / ".venv" / f"beside-{len(beside)}.log"
             with log.open("wb") as file:
                 beside.append((subprocess.Popen(arguments, cwd=root, env=environment, stdout=file, stderr=file), log))
             continue

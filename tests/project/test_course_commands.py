@@ -124,13 +124,10 @@ def stands_in(tmp_path, monkeypatch):
 
 
 @POSIX
-def test_the_tests_run_in_order_each_with_its_variables_and_types_beside_the_labs(stands_in):
+def test_the_tests_run_in_order_each_with_its_variables_and_types_and_labs_beside_the_library(stands_in):
     code, said, called = stands_in("test")
     assert code == 0
-    kinds = [line.split()[0] for line in called]
-    assert kinds.count("mypy") == 1
-    called.remove(next(line for line in called if line.startswith("mypy")))  # it runs while the labs do
-    called[2:5] = sorted(called[2:5])  # they run side by side
+    called[2:5], called[5:] = sorted(called[2:5]), sorted(called[5:])  # they run side by side
     assert [line.split(" -q")[0].split(" MPL")[0] for line in called] == [
         *(
             "ruff check .",
@@ -139,22 +136,32 @@ def test_the_tests_run_in_order_each_with_its_variables_and_types_beside_the_lab
             "python tools/notebooks.py --check",
             "python tools/spanish.py --check",
         ),
-        *("python -m pytest", "python -m pytest"),
+        *("mypy", "python -m pytest", "python -m pytest"),
     ]
-    assert called[5].endswith("MPLBACKEND=None OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null")
-    assert called[6].endswith("MPLBACKEND=agg OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=None")
-    assert said.index("== types") < said.index("I am mypy") < said.index("== the library")
+    labs, library = sorted(called[6:], key=lambda line: "doctest-modules" in line)
+    assert labs.endswith("MPLBACKEND=None OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=/dev/null")
+    assert library.endswith("MPLBACKEND=agg OMP_NUM_THREADS=1 MINIQUANT_PROGRESS=None")
+    assert said.index("== types") < said.index("== the library") < said.index("I am mypy")
 
 
 @POSIX
 @pytest.mark.parametrize(
-    ("fails", "last"), [("format", "ruff format"), ("nbval-current-env", "nbval-current"), ("mypy", "nbval-current")]
+    ("fails", "last"), [("format", "ruff format"), ("notebooks.py", "spanish.py"), ("spanish.py", "spanish.py")]
 )
 def test_the_first_failure_stops_a_command_with_its_own_code(stands_in, fails, last):
     code, _, called = stands_in("test", FAILS=fails)
     assert code == 3
     assert not any("doctest-modules" in line for line in called)
-    assert any(last in line for line in called[-2:])
+    assert any(last in line for line in called[-3:])
+
+
+@POSIX
+@pytest.mark.parametrize("fails", ["nbval-current-env", "mypy", "doctest-modules"])
+def test_what_runs_beside_ends_and_is_shown_whichever_fails(stands_in, fails):
+    code, said, called = stands_in("test", FAILS=fails)
+    assert code == 3
+    assert said.index("== the library") < said.index("I am mypy")
+    assert all(any(part in line for line in called) for part in ("nbval-current-env", "mypy", "doctest-modules"))
 
 
 @POSIX
