@@ -120,6 +120,16 @@ def test_logits_with_a_float32_cache_are_one_array_a_window(exported):
     assert first.shape == second.shape == (8, 1024)
 
 
+def test_the_logits_of_the_last_file_are_kept(exported, monkeypatch):
+    path, chosen = exported("F32"), windows(2)[:, :9]
+    known = float32_logits(path, chosen)
+    monkeypatch.setattr("miniquant.evaluate.kv_cache.LlamaCpp", None)
+    assert np.array_equal(float32_logits(path, chosen), known)
+    for other in ((exported("Q8_0"), chosen), (path, chosen[:, 1:])):
+        with pytest.raises(TypeError):  # they would have to be computed
+            float32_logits(*other)
+
+
 def test_a_model_of_two_key_value_heads_needs_half_the_cache(tmp_path):
     convert_folder(minillama.folder(), tmp_path / "m.gguf", "F16")
     assert CacheShape.of(tmp_path / "m.gguf") == CacheShape(layers=4, kv_heads=2, width_k=64, width_v=64)

@@ -11,6 +11,7 @@ float32 with a cache of other types, so the KL divergence is the price of the ca
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -25,10 +26,12 @@ from ..formats.gguf.read import read_gguf
 from ..formats.gguf.types import GGMLType
 from ..models import corpus
 from ..models.file_types import tensor_type
+from .kept import LARGEST
 from .llamacpp import LlamaCpp
 from .quality import Quality, evaluate_in_llamacpp
 
 TYPES = ("F16", "Q8_0", "Q5_1", "Q5_0", "Q4_1", "IQ4_NL", "Q4_0")  # llama.cpp's --cache-type-k offers these
+_last: dict[bytes, list[np.ndarray]] = {}  # of one file and its windows: the logits, window by window
 SAME: tuple[tuple[GGMLType | str, GGMLType | str], ...] = tuple((name, name) for name in TYPES)
 
 
@@ -105,10 +108,21 @@ def cache_qualities(
 def float32_logits(path: str | os.PathLike[str], windows: np.ndarray) -> list[np.ndarray]:
     """llama.cpp's logits with a cache of float32, window by window: (length, vocabulary) float32 each.
 
-    windows: (n, length + 1) int64
+    windows: (n, length + 1) int64. Those of the last file are kept, if they are not too large: one file is often
+    measured several times. Other windows, or a file whose bytes have changed, are computed.
     """
-    with LlamaCpp(path, context=windows.shape[1] - 1, float32_cache=True) as llama:
-        return [llama.logits(window[:-1].tolist()) for window in windows]
+    digest = hashlib.sha256(f"{windows.shape}".encode() + np.ascontiguousarray(windows).tobytes())
+    if os.path.isfile(path):  # if it is none, llama.cpp says so
+        with open(path, "rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    if (key := digest.digest()) not in _last:
+        with LlamaCpp(path, context=windows.shape[1] - 1, float32_cache=True) as llama:
+            found = [llama.logits(window[:-1].tolist()) for window in windows]
+        _last.clear()
+        if sum(one.nbytes for one in found) > LARGEST:
+            return found
+        _last[key] = found
+    return [one.copy() for one in _last[key]]
 
 
 class _Replayed:
