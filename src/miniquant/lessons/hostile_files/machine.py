@@ -43,6 +43,8 @@ class Machine:
     files: list[str] = field(default_factory=list)
     start: int = 0  # where the data of the file begin, as the reader computed it
     places: list[tuple[int, int, str]] = field(default_factory=list)
+    counted: int = 0  # so many requests were added up: a hostile file makes thousands of them
+    given: int = 0  # their bytes
 
     def __repr__(self) -> str:
         return "a machine"
@@ -54,7 +56,9 @@ class Machine:
     def allocate(self, size: int, purpose: str) -> Buffer:
         """So many bytes, if it has them."""
         self.requests.append((size, purpose))
-        if sum(asked for asked, _ in self.requests) > self.memory:
+        self.given += sum(asked for asked, _ in self.requests[self.counted :])
+        self.counted = len(self.requests)
+        if self.given > self.memory:
             raise Harm("huge allocation", f"{size:,} bytes asked for {purpose}, and the machine has {self.memory:,}")
         return Buffer(size, purpose)
 
