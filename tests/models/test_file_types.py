@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 
 import gguf
 import pytest
@@ -13,6 +14,7 @@ from quantizer_models import MODELS, STORED, summary
 
 from miniquant.core.errors import SchemeError
 from miniquant.formats.gguf import GGMLType, Typed, ValueType
+from miniquant.models import file_types
 from miniquant.models.file_types import FILE_TYPES, PRESETS, Model, file_type, is_quantized, place, preset
 
 ANSWERS = json.loads(STORED.read_text("utf-8"))
@@ -24,8 +26,15 @@ def metadata(name):
     return {"general.architecture": what["architecture"]} | pairs
 
 
+@pytest.fixture
+def asked_once(monkeypatch):
+    """What a name says is the same in every preset."""
+    for function in (file_types._part, file_types.is_quantized, file_types.place):
+        monkeypatch.setattr(file_types, function.__name__, cache(function))
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_the_types_of_every_preset_are_llama_cpp_s(name):
+def test_the_types_of_every_preset_are_llama_cpp_s(name, asked_once):
     shapes = MODELS[name]["shapes"]
     kept = dict.fromkeys(sorted(shapes, key=place), GGMLType.F32)
     for preset_, kind in PRESETS.items():

@@ -106,8 +106,6 @@ def loaded() -> dict:
 FORMS = loaded()
 of_what = {what: [dtype for dtype, w in FORMS if w == what] for what in (compiled.ENCODE, compiled.DECODE)}
 of_what[compiled.ENCODE_WEIGHTED] = [dtype for dtype, w in FORMS if w == compiled.ENCODE_WEIGHTED]
-encoded = pytest.mark.parametrize("dtype", of_what[compiled.ENCODE], ids=lambda dtype: dtype.name)
-weighed = pytest.mark.parametrize("dtype", of_what[compiled.ENCODE_WEIGHTED], ids=lambda dtype: dtype.name)
 decoded = pytest.mark.parametrize("dtype", of_what[compiled.DECODE], ids=lambda dtype: dtype.name)
 
 
@@ -154,15 +152,24 @@ def awkward(dtype: GGMLType) -> np.ndarray:
     return bell
 
 
-@encoded
-@pytest.mark.parametrize("weights", [plain, awkward])
+def mixed(dtype: GGMLType) -> np.ndarray:
+    """Both, in nine rows of two blocks; what would spoil the other block of its row stands beside a plain one."""
+    ones, (bell, *_) = awkward(dtype), np.split(plain(dtype)[0], 2)
+    last = plain(dtype)[1, : dtype.block]
+    return np.concatenate([*ones[:13], bell, ones[13], last, *ones[14:]]).reshape(9, -1)
+
+
+def weights_of(dtypes: list[GGMLType]) -> list[tuple]:
+    return [(dtype, how) for dtype in dtypes for how in ((mixed,) if dtype.block > 1 else (plain, awkward))]
+
+
+@pytest.mark.parametrize(("dtype", "weights"), weights_of(of_what[compiled.ENCODE]))
 def test_a_loop_encodes_to_the_bytes_of_numpy(dtype, weights, both):
     expected, found = both(rows.encode, weights(dtype), dtype)
     assert np.array_equal(found, expected)
 
 
-@weighed
-@pytest.mark.parametrize("weights", [plain, awkward])
+@pytest.mark.parametrize(("dtype", "weights"), weights_of(of_what[compiled.ENCODE_WEIGHTED]))
 def test_a_loop_encodes_with_an_importance_to_the_bytes_of_numpy(dtype, weights, both):
     w = weights(dtype)
     importance = np.random.default_rng(7).uniform(0.1, 3, w.shape[1]).astype(np.float32)
