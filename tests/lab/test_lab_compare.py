@@ -158,16 +158,17 @@ def test_two_results_are_equal_if_nobody_finds_a_difference_from_either_side(tol
 
 def test_a_report_does_not_depend_on_what_was_looked_at_before():
     spec = exercises()["pack_int4"]
+    some = spec.mistakes[:4]
 
     def report(mistake):
         found = outcomes_of(spec, mistake.wrong)
         return repr(evaluate(spec, renamed(spec, mistake.wrong), search=False, outcomes=found))
 
     results._KEPT.clear()
-    first = [report(mistake) for mistake in spec.mistakes]
+    first = [report(mistake) for mistake in some]
     looked_at = len(results._KEPT)
-    assert looked_at > len(spec.mistakes)
-    assert [report(mistake) for mistake in spec.mistakes] == first
+    assert looked_at > len(some)
+    assert [report(mistake) for mistake in some] == first
     assert len(results._KEPT) == looked_at  # nothing was looked at twice
 
 
@@ -182,7 +183,7 @@ def test_a_generator_gets_a_report_instead_of_an_exception():
     def beyond_limit(errors, limit):
         return (name for name in errors if not errors[name] <= limit)
 
-    report = evaluate(exercises()["beyond_limit"], beyond_limit)
+    report = evaluate(exercises()["beyond_limit"], beyond_limit, search=False)
     assert report.status == "failed"
     assert "generator" in report.shown.got
 
@@ -195,14 +196,14 @@ def test_what_torch_has_besides_tensors_is_no_tensor_and_gets_a_report(value):
         return value
 
     assert not is_torch(value)
-    assert evaluate(exercises()["max_abs_error"], max_abs_error).status == "failed"
+    assert evaluate(exercises()["max_abs_error"], max_abs_error, search=False).status == "failed"
 
 
 def test_a_tensor_where_a_float_is_expected_is_named_as_such():
     def max_abs_error(expected, found):
         return (torch.tensor(expected) - torch.tensor(found)).abs().max()
 
-    report = evaluate(exercises()["max_abs_error"], max_abs_error)
+    report = evaluate(exercises()["max_abs_error"], max_abs_error, search=False)
     assert "torch tensor" in report.shown.got
 
 
@@ -225,7 +226,7 @@ def test_a_broadcasting_error_is_not_taken_for_a_failed_reshape():
     def dequantize_per_group(q, scale):
         return (q.reshape(len(q), -1, 64) * scale[..., None]).reshape(q.shape)
 
-    report = evaluate(exercises()["dequantize_per_group"], dequantize_per_group)
+    report = evaluate(exercises()["dequantize_per_group"], dequantize_per_group, search=False)
     assert report.mistake == "ValueError raised"
     assert "do not fit into the shape" in report.cause
     assert "cannot reshape" in report.shown.got

@@ -52,7 +52,10 @@ import sys
 import without_iri
 from contextlib import suppress
 from jupyter_core.application import NoStart
+from nbgrader import api
 from nbgrader.apps import NbGraderApp
+
+api.get_alembic_version = lambda: "new"  # it starts a process; only an old gradebook is looked at for it
 
 def run(*arguments):
     NbGraderApp.clear_instance()
