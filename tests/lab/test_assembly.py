@@ -338,3 +338,33 @@ def test_a_program_without_an_end_is_stopped_and_the_next_one_runs(tmp_path):
     assert (tmp_path / ".0.code").read_text() == "-9"
     assert "no answer" in (tmp_path / ".0.err").read_text()
     assert (tmp_path / ".1.out").read_text() == "2\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the programs have a process that imports torch")
+def test_a_notebook_that_has_torch_lends_its_copy_and_the_programs_see_nothing_else_of_it(tmp_path):
+    (tmp_path / "own.py").write_text("STATE = []\n", "utf-8")
+    seen = "import os, sys, own\nassert sys.modules['torch'].lent\nprint('é', own.STATE, sys.argv, os.getcwd())\n"
+    (tmp_path / "a.py").write_text(seen, "utf-8")
+    (tmp_path / "b.py").write_text("import sys\nprint(input())\n", "utf-8")
+    notebook = f"""
+import io, sys, time, types
+from pathlib import Path
+import torch
+from miniquant.lab.assembly import running
+torch.lent = True
+sys.modules["own"] = types.SimpleNamespace(STATE=["the notebook's"])
+sys.stdout, screen = io.StringIO(), sys.stdout
+folder = Path({str(tmp_path)!r})
+one, two = running.run(folder, [["a.py", "x"], ["b.py"]], ["torch"])
+lent = running.run(folder, [["-c"]], ["torch", "no_such_module"])[0]
+print(one.stdout, two.returncode, two.stderr, lent.stderr, sep="|", file=screen)
+print(Path.cwd() == folder, folder in sys.path, file=screen)
+"""
+    told = subprocess.run(
+        [sys.executable, "-c", notebook], capture_output=True, text=True, encoding="utf-8", check=True,
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+    ).stdout  # fmt: skip
+    assert told.startswith(f"é [] ['a.py', 'x'] {tmp_path}\n|1|")
+    assert "EOFError" in told
+    assert "No module named 'no_such_module'" in told
+    assert told.endswith("False False\n")
