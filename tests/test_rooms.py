@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
+from statements import statements
 
 SOURCE = ROOT / "src" / "miniquant"
 BELOW = {  # room -> the rooms that it may import
@@ -49,10 +50,10 @@ def imports(module: str) -> set[str]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
     tree = ast.parse(source := path.read_text("utf-8"))
     if "TYPE_CHECKING" in source:
-        for block in [node for node in ast.walk(tree) if isinstance(node, ast.If)]:
+        for block in [node for node in statements(tree) if isinstance(node, ast.If)]:
             if "TYPE_CHECKING" in ast.unparse(block.test):
                 block.body = []
-    for node in ast.walk(tree):
+    for node in statements(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

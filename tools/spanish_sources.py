@@ -171,7 +171,8 @@ def messages(path: Path) -> Iterator[tuple[str, str]]:
     documented: set[int] = set()
     pieces: set[int] = set()
     within: set[int] = set()
-    for node in ast.walk(tree):
+    nodes = [*ast.walk(tree)]
+    for node in nodes:
         if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef):
             first = node.body[0] if node.body else None
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
@@ -185,7 +186,7 @@ def messages(path: Path) -> Iterator[tuple[str, str]]:
                         pieces |= {id(inside) for inside in ast.walk(value.format_spec)}
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             documented.add(id(node.value))
-    for node in ast.walk(tree):
+    for node in nodes:
         if id(node) in pieces or id(node) in documented:
             continue
         if isinstance(node, ast.JoinedStr):

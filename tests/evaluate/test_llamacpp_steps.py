@@ -17,7 +17,7 @@ import pytest
 import torch
 from ggml_arithmetic import Ggml
 from held_out import kl, nll, ours, windows
-from thorough import tried
+from thorough import THOROUGH, tried
 
 from miniquant.evaluate import llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
@@ -107,7 +107,10 @@ STEPS = [
 def test_each_parameter_that_is_a_little_off_is_noticed_at_its_own_step(kind, both):
     run, tokens = both(kind), windows(3)[1][:16]
     theirs = run.llama.steps(tokens.tolist(), STEPS)
+    left_out = () if THOROUGH else ("layers.1.", "layers.2.")  # the first and the last stay
     for parameter, w in run.ggml.w.items():
+        if parameter.startswith(left_out):
+            continue
         run.ggml.w[parameter] = w * NUDGE
         try:
             mine = run.ggml.steps(tokens, given=theirs)
