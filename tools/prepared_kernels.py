@@ -6,6 +6,9 @@ the standard library, too, which are the same for everyone. Each notebook's kern
 ``os.fork`` takes a few milliseconds, where an import of torch takes seconds. No kernel has seen the cells of another
 notebook; what slow functions of the library gave them is shared, as ``tools/remembered.py`` says.
 
+A figure of this library is drawn as SVG only. A notebook stores it as PNG, too, but nbval compares no PNG, and
+``tools/notebooks.py`` draws both. With ``MINIQUANT_THOROUGH=1`` the tests do so, too.
+
 A notebook that asks what is imported (``sys.modules``) gets a kernel of the usual kind. Where there is no ``os.fork``
 (Windows), all of them do.
 """
@@ -203,6 +206,18 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
+def _draw_once() -> None:
+    """From now on IPython makes no PNG of a figure that says itself what it is as SVG."""
+    from IPython.core import pylabtools
+
+    drawn = pylabtools.print_figure
+
+    def print_figure(fig: Any, *args: Any, **named: Any) -> Any:
+        return None if hasattr(fig, "_repr_svg_") else drawn(fig, *args, **named)
+
+    pylabtools.print_figure = print_figure
+
+
 def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     """In the copy: the folder and the environment that the kernel should have, and then the kernel; no return."""
     from ipykernel.kernelapp import launch_new_instance
@@ -214,6 +229,8 @@ def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     os.environ.clear()
     os.environ.update(env, JPY_PARENT_PID=str(os.getppid()))  # if that process ends, so does the kernel
     del sys.path[0]  # the folder of this file
+    if os.environ.get("MINIQUANT_THOROUGH") != "1":
+        _draw_once()
     sys.argv = ["ipykernel_launcher", *start]
     try:
         launch_new_instance(start)

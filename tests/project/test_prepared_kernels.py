@@ -49,6 +49,29 @@ left = 1
 """
 
 
+DRAWN = """
+from IPython.core.pylabtools import print_figure
+class Figure:
+    axes, lines = [1], []
+    def __init__(self, **given):
+        self.__dict__.update(given)
+for figure in (Figure(_repr_svg_=str), Figure()):
+    try:
+        print(print_figure(figure), end=" ")
+    except AttributeError:
+        print("drawn", end=" ")
+"""
+
+
+@pytest.mark.parametrize(("thorough", "said_of_both"), [("0", "None drawn"), ("1", "drawn drawn")])
+def test_a_figure_that_is_svg_is_not_drawn_as_png(prepared, tmp_path, monkeypatch, thorough, said_of_both):
+    monkeypatch.setenv("MINIQUANT_THOROUGH", thorough)
+    manager, client = started(tmp_path)
+    assert said(client, DRAWN) == said_of_both
+    client.stop_channels()
+    manager.shutdown_kernel()
+
+
 def test_each_kernel_has_its_folder_and_environment_the_libraries_and_nothing_of_another_notebook(prepared, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
