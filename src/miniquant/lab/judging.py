@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import inspect
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import session
 from .attempt import SECONDS, Outcome, attempts, cases_of, expected_of, is_stub
 from .catalogue import find
-from .compare import short
+from .compare import Difference, short
 from .detect import Seen, see
 from .detect.calls import of_calls
 from .detect.lines import of_lines
@@ -26,7 +26,7 @@ from .report import LIKELY, SAME, SEEN, Report, Shown
 from .source import speaks_of_other_code
 from .spec import Exercise, Finding, Function
 from .trace import trace_of
-from .verdict import Call, Facts, problem, shown_first, size_of
+from .verdict import Call, Facts, problem, problem_on_case, shown_first, size_of
 
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
 
@@ -59,7 +59,7 @@ def evaluate(
 
 def facts_of(spec: Exercise, function: Function, outcomes: Iterable[Outcome]) -> Facts:
     """What a check sees of a function whose outcomes on the cases are known."""
-    return Facts(spec, function, _calls(spec, function, outcomes))
+    return Facts(spec, function, _compared(spec, _tried(spec, function, outcomes), problem_on_case))
 
 
 def _tried(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | None = None) -> list[Outcome]:
@@ -73,16 +73,18 @@ def _tried(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | Non
     return tried
 
 
-def _calls(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | None = None) -> tuple[Call, ...]:
+def _calls(spec: Exercise, function: Function) -> tuple[Call, ...]:
     """The function on every case, in order, beside the oracle."""
-    return _compared(spec, _tried(spec, function, outcomes))
+    return _compared(spec, _tried(spec, function))
 
 
-def _compared(spec: Exercise, tried: Sequence[Outcome]) -> tuple[Call, ...]:
+def _compared(
+    spec: Exercise, tried: Sequence[Outcome], found: Callable[..., Difference | None] = problem
+) -> tuple[Call, ...]:
     """These outcomes on the cases, each beside the oracle's."""
     with session.checking():
         together = enumerate(zip(cases_of(spec), expected_of(spec), tried))
-        return tuple(Call(n, case, right, got, problem(spec, case, got, right)) for n, (case, right, got) in together)
+        return tuple(Call(n, case, right, got, found(spec, case, got, right)) for n, (case, right, got) in together)
 
 
 def _is_wrong(name: str, function: Any) -> bool:

@@ -24,6 +24,8 @@ from .pair_cases import pair_cases
 from .spec import Case, Exercise, Finding, Function, Same
 from .trace import named
 
+MANY = 1000  # outcomes of which it is kept what is wrong with them
+_KEPT: dict[int, tuple[Outcome, Outcome, Difference | None]] = {}  # outcomes are held, so their ids stay their own
 DIGITS = 10  # characters that a value of an array counts, whatever its digits
 
 
@@ -118,7 +120,20 @@ class Facts:
 def rightness_of(spec: Exercise, wrong: Function) -> tuple[bool, ...]:
     """For each case, whether a mistake of the catalogue gives the right answer."""
     parts = zip(cases_of(spec), outcomes_of(spec, wrong), expected_of(spec))
-    return tuple(problem(spec, case, outcome, expected) is None for case, outcome, expected in parts)
+    return tuple(problem_on_case(spec, case, outcome, expected) is None for case, outcome, expected in parts)
+
+
+def problem_on_case(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> Difference | None:
+    """The same as ``problem``, for outcomes that are known anyway, as those of the mistakes are.
+
+    It is kept for a while: the checks of a lesson ask it of each mistake alone, and beside its neighbours.
+    """
+    known = _KEPT.get(id(outcome))
+    if known is None or known[1] is not expected:
+        if len(_KEPT) >= MANY:
+            _KEPT.clear()
+        known = _KEPT[id(outcome)] = outcome, expected, problem(spec, case, outcome, expected)
+    return known[2]
 
 
 def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> Difference | None:

@@ -20,7 +20,7 @@ from ..diagnose import diagnose
 from ..judging import evaluate, facts_of
 from ..limit import TooSlow
 from ..spec import Altered, Exercise, Function, LessonError, Mistake
-from ..verdict import problem, size_of, smallest
+from ..verdict import problem, problem_on_case, size_of, smallest
 
 Claim = Callable[[Exercise], Iterator[str]]
 DIFFICULTIES = ("warm-up", "core", "stretch")
@@ -148,7 +148,7 @@ def _smallest_difference(spec: Exercise, outcomes: Sequence[Outcome]) -> Differe
     """What is wrong with outcomes on the smallest case, good input first; nobody looks for the cause."""
     wrong: list[tuple[bool, int, int, Difference]] = []
     for number, (case, outcome, expected) in enumerate(zip(cases_of(spec), outcomes, expected_of(spec))):
-        if found := problem(spec, case, outcome, expected):
+        if found := problem_on_case(spec, case, outcome, expected):
             wrong.append((bool(expected.error), size_of(case), number, found))
         if isinstance(outcome.error, TooSlow):
             break
