@@ -15,6 +15,7 @@ A notebook that asks what is imported (``sys.modules``) gets a kernel of the usu
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -175,6 +176,8 @@ def _serve() -> None:
 
         if remembered.is_on():
             remembered.install()
+    gc.collect()
+    gc.freeze()  # what is here stays: no kernel need search it for garbage, and so copy its memory
     while _is_alive(int(run)):
         try:
             connection, _ = listening.accept()
