@@ -6,7 +6,9 @@ The official ``gguf`` package reads what is claimed about bytes wherever it can:
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -87,24 +89,35 @@ def quick_disk():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("os.fsync", lambda _: None)
         yield
+    _folder.cache_clear()
+
+
+@functools.cache
+def _folder():
+    """One for thousands of files, each of which is removed: to make and remove a folder takes longer than to write."""
+    return tempfile.TemporaryDirectory()
 
 
 def export(model, quantization=GGUFQuantization.NONE, **options):
     """The bytes of an exported GGUF file."""
-    with tempfile.TemporaryDirectory() as folder:
-        result = Exporter(folder, quantization, **options).export(model, ExportFormat.GGUF, "model.gguf")
-        return result.path.read_bytes()
+    folder = _folder().name
+    path = Exporter(folder, quantization, **options).export(model, ExportFormat.GGUF, "model.gguf").path
+    data = path.read_bytes()
+    path.unlink()
+    assert os.listdir(folder) == []
+    return data
 
 
 def official(data):
     """The same bytes, read by the official package."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gguf"
-        path.write_bytes(data)
-        reader = gguf.GGUFReader(path)
-        fields = {k: (f.types[0].name, f.contents()) for k, f in reader.fields.items() if not k.startswith("GGUF.")}
-        found = [(t.name, t.tensor_type.name, tuple(map(int, t.shape)), np.array(t.data)) for t in reader.tensors]
-        return fields, found
+    path = Path(_folder().name) / "model.gguf"
+    path.write_bytes(data)
+    reader = gguf.GGUFReader(path)
+    fields = {k: (f.types[0].name, f.contents()) for k, f in reader.fields.items() if not k.startswith("GGUF.")}
+    found = [(t.name, t.tensor_type.name, tuple(map(int, t.shape)), np.array(t.data)) for t in reader.tensors]
+    del reader  # it maps the file, which Windows does not remove meanwhile
+    path.unlink()
+    return fields, found
 
 
 def expected_count(about, include, quantized):
