@@ -78,14 +78,15 @@ def name_points(fig: Figure, named: Sequence[tuple[Axes, str, tuple[float, float
     renderer = fig.canvas.get_renderer()  # type: ignore[attr-defined]
     line = {"arrowstyle": "-", "linewidth": 0.6, "color": "#777777"}
     taken: list[BboxBase] = []
+    step = 3 * fig.dpi / 72  # of three points, in pixels
     for ax, name, point in named:
         label = ax.annotate(name, point, (6, 9), textcoords="offset points", fontsize=7.5, arrowprops=line)
         label.set_in_layout(False)
-        box = None
-        while box is None or box.count_overlaps(taken):
-            label.xyann = (6, label.xyann[1] + 3)
-            label.update_positions(renderer)
-            box = Text.get_window_extent(label).padded(1)
+        label.update_positions(renderer)
+        start, steps = Text.get_window_extent(label).padded(1), 1
+        while (box := start.translated(0, steps * step)).count_overlaps(taken):
+            steps += 1
+        label.xyann = (6, 9 + 3 * steps)
         taken.append(box)
 
 
