@@ -71,7 +71,7 @@ def test_a_spanish_notebook_has_the_cells_of_the_english_one(path):
 def mistakes():
     """Every catalogued mistake of parts 0 to III; a few of them on ordinary days."""
     names = [name for name in exercises() if exercises().lab_of(name) in spanish.LABS]
-    return [(name, number) for name in names for number in range(len(find(name).mistakes))][:: tried(150, 1)]
+    return [(name, number) for name in names for number in range(len(find(name).mistakes))][:: tried(250, 1)]
 
 
 def texts():
