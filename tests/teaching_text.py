@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from places import ROOT
-from statements import statements
+from source_lines import statements
 
 from miniquant.lab import exercises
 from miniquant.lab.catalogue import course

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from statements import statements
+from source_lines import statements
 
 SOURCE = ROOT / "src" / "miniquant"
 BELOW = {  # room -> the rooms that it may import
