@@ -28,7 +28,7 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
     if not 1 < len(keys) <= FEW or any(list(table) != keys for table in tables) or len(calls) < 2:
         return None
     sentences = []
-    rank, unknown = 0.0, 0
+    rank, unknown, everywhere = 0.0, 0, True
     for key in keys:
         pairs = [(call, *table[key]) for call, table in zip(calls, tables)]
         spec = facts.spec
@@ -54,6 +54,7 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
             rank = max(rank, seen.rank)
             if seen.text == "the result is empty":  # the result is that of the other keys, too
                 seen = Seen("", "it is empty")
+        everywhere = everywhere and not where
         sentences.append((f"item {key}" if isinstance(key, int) else short(key), seen.text + where))
     if not 0 < len(sentences) <= LISTED or unknown == len(sentences):
         return None
@@ -64,6 +65,8 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         text = f"only {subject}{names} is wrong: {sentences[0][1]}"
     elif len(sentences) < len(keys):
         text = f"only the values of {names} are wrong: {text}"
+    if not everywhere:  # on how many cases follows
+        text += "; at least one of these"
     title = f"the value of {names}" if len(sentences) == 1 else "key by key"
     return Seen(title, text, "", rank + 0.5 + 5 * unknown)
 

@@ -60,7 +60,7 @@ def quantities(number, start, count):
     return {
         "the number of these bits that are 1": right.bit_count(),
         "these bits in the opposite order": int(f"{right:0{count}b}"[::-1], 2),
-        "all bits from `start` on": number >> start,
+        "`number` without its `start` lowest bits": number >> start,
         "2**count": 2**count,
         "all these bits are 1": right == 2**count - 1,
         "the highest of these bits is 1": right >> (count - 1) == 1,
