@@ -37,3 +37,23 @@ def test_numbers_in_proportion_to_a_term_on_few_inputs_are_not_said_to_be():
         return bits + float(np.float16(16 / group_size))
 
     assert "by (16 / `group_size`)" not in said(bits_per_weight)
+
+
+def test_of_parts_that_are_right_in_some_wrong_results_it_is_not_said_that_they_are_wrong_on_all_cases():
+    def gradient_descent(weight, bias, hours, jars, learning_rate, steps):
+        x, y, rate = hours.astype(np.float32), jars.astype(np.float32), np.float32(learning_rate)
+        w, b = np.float32(weight), np.float32(bias)
+        for _ in range(steps):
+            error = w * x + b - y
+            w, b = w - rate * 2 * (error * x).mean(), b - rate * 2 * error.mean()
+        return float(w), float(b)
+
+    text = said(gradient_descent)
+    assert "wrong results, with those of further inputs); at least one of these, on all" in text
+
+
+def test_a_condition_on_what_is_left_of_a_number_does_not_read_as_one_on_each_of_its_bits():
+    def get_bits(number, start, count):
+        return number >> start & 2**count - 1 if start < number.bit_length() - 1 else 0
+
+    assert "exactly those where `number` without its `start` lowest bits is 1 are wrong" in said(get_bits)
