@@ -95,7 +95,7 @@ EXERCISE = Exercise(
                 "    try:\n        logits = model(tokens).detach()\n    finally:\n        for handle in handles:\n            handle.remove()",
                 "    logits = model(tokens).detach()\n    for handle in handles:\n        handle.remove()",
             ),
-            cause="Where the pass raises an error, hooks stay on the model: they are removed only after a pass that ends.",
+            cause="Where the pass raises an error such as this one, hooks stay on the model.",
             cure="Run the model in a `try`, and remove the hooks in its `finally`.",
             see="`after your function has ended, its hooks are still on the model`, on the case that raises an error"),
         Mistake("the model set to evaluation mode", edit("    handles = ", "    model.eval()\n    handles = "),
