@@ -36,7 +36,7 @@ def printed(cell: str) -> str:
 
 
 def importance_of(model, tokens=None):
-    found = collect_importance(model, calibration_tokens(4) if tokens is None else tokens, progress=False)
+    found = collect_importance(model, calibration_tokens(8) if tokens is None else tokens, progress=False)
     return {name: squares.means()[0] for name, squares in found.squares.items()}
 
 
@@ -48,7 +48,7 @@ def importance(trained):
 @pytest.fixture(scope="module")
 def lost(trained, importance):
     """The KL of each held-out window, by type and by what the columns count."""
-    windows = held_out_windows(limit=4)
+    windows = held_out_windows(length=128, limit=8)  # as in the lab
     planted = plant_outliers(trained)
     matrices = {
         "none": None,

@@ -141,4 +141,4 @@ def test_planted_channels_hurt_scales_per_token_and_the_rotation_repairs_most_of
     }
     assert kl["planted", "yes"] < 0.2 * kl["planted", "no"]
     assert kl["as trained", "yes"] > kl["as trained", "no"]
-    assert "worse in 4 of 4 windows" in printed("kv-cache-rotation")
+    assert re.search(r"worse in (\d) of \1 windows", printed("kv-cache-rotation"))

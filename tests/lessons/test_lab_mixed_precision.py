@@ -96,9 +96,9 @@ def test_the_rules_give_their_many_bits_to_late_blocks_and_the_best_mix_to_block
     assert mine and all(name.startswith("blk.0") for name in mine)
 
 
-def test_the_sum_is_a_little_too_small_but_too_large_for_three_levels():
+def test_the_sum_is_near_what_is_measured_but_too_large_for_three_levels():
     parts = [row("mixed-sum", start)[-1] for start in ("2.25", "3", "4.5", "6")]
-    assert all(100 < part < 120 for part in parts) and max(parts) - min(parts) < 10
+    assert all(90 < part < 110 for part in parts)
     assert row("mixed-sum", "TQ2_0")[-1] < 90
 
 
