@@ -53,7 +53,7 @@ class Command(NamedTuple):
 
 # on two cores: one of three often waits
 PYTEST = ("python", "-m", "pytest", "-q", "-p", "tools.longest_first", "-p", "tools.in_copies", "--copies", "3")
-TWO = ("--copies", "2")  # where two such commands run side by side
+TWO = ("--copies", "2")  # beside others
 NO_IRI = ("-p", "tools.without_iri")  # before nbval imports nbformat
 TEXTS = ("-p", "tools.measured_text")  # outputs that depend on Python's documentation
 KERNELS = ("-p", "tools.prepared_kernels")
@@ -82,7 +82,7 @@ COMMANDS = {
             Step("", (*COMPARED, *TWO, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD), beside=True),
             Step(
                 "the library: units, properties, referees, doctests",
-                (*PYTEST, *TWO, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
+                (*PYTEST, "-p", "no:nbval", "--doctest-modules", "src", "tests"),
                 (NO_WINDOW, ONE_THREAD),
             ),
         ),
