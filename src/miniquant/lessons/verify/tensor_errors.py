@@ -63,7 +63,7 @@ def cases(random):
         ({"a": a[None, :], "b": a[:, None]}, {"a": a[:, None], "b": a[None, :]}),  # the shapes exchanged
         ({"b": c, "a": a}, {"b": array(0, NAN), "a": array(1, 2, float("inf"), 4)}),
         ({"c": a, "a": a, "b": a}, {"c": a, "A": a, "b": a}),  # only one in the middle
-        ({"a": b, "b": a}, {"a": b, "b": a[:, None]}),
+        ({"a": b, "b": np.stack([b, b], 1)}, {"a": b, "b": b[:, None]}),  # a dim of 1 in the middle
         ({"c": a, "a": b, "b": a}, {"c": a, "a": b[:1], "b": a}),
         ({"s": np.array(3.0, np.float32)}, {"s": np.array(1.0, np.float32)}),
         ({"s": np.array(3.0, np.float32)}, {"s": array(3.0)}),
