@@ -57,3 +57,15 @@ def test_a_condition_on_what_is_left_of_a_number_does_not_read_as_one_on_each_of
         return number >> start & 2**count - 1 if start < number.bit_length() - 1 else 0
 
     assert "exactly those where `number` without its `start` lowest bits is 1 are wrong" in said(get_bits)
+
+
+def test_inputs_with_a_scheme_that_the_docstring_lacks_are_not_counted():
+    def tensor_bytes(scheme, dims):
+        right = {"f32": 4, "f16": 2, "q8_per_channel": 1}
+        if not dims:
+            return 4
+        if scheme in right:
+            return right[scheme] * int(np.prod(dims)) + (2 * dims[0] if scheme == "q8_per_channel" else 0)
+        return 2 * dims[0] * (dims[1] // 64) + int(np.prod(dims)) // 2 if scheme == "q4_per_group_64" else None
+
+    assert "others are wrong" not in said(tensor_bytes)

@@ -55,5 +55,6 @@ def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
         for dim in dims:
             count *= dim
         return count * struct.calcsize(letter)
-    row = b"ss" + b"v" * dims[1] if scheme == Q8 else (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))
+    # a scheme that the docstrings lack raises a KeyError, so that no input is made with one
+    row = {Q8: b"ss" + b"v" * dims[1], Q4: (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))}[scheme]
     return len(row) * len(range(dims[0]))
