@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from places import ROOT
-from source_lines import statements
 
 from miniquant.lab import exercises
 from miniquant.lab.catalogue import course
 from miniquant.lab.spec import text_of
 from miniquant.lessons import COURSE
+from miniquant.models.corpus import _statements as statements
 
 SOURCE = ROOT / "src" / "miniquant"
 PAGES = [
@@ -95,7 +95,7 @@ def of_sources() -> Iterator[Text]:
 
 def _strings(tree: ast.Module, only_docstrings: bool) -> Iterator[tuple[int, str]]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
-    for node in (tree, *statements(tree)) if only_docstrings else ast.walk(tree):
+    for node in statements(tree) if only_docstrings else ast.walk(tree):
         if only_docstrings and isinstance(node, documented) and (said := ast.get_docstring(node, clean=False)):
             yield node.body[0].lineno, said
         elif not only_docstrings and isinstance(node, ast.Constant) and isinstance(node.value, str):

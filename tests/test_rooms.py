@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from places import ROOT
-from source_lines import statements
+
+from miniquant.models.corpus import _statements as statements
 
 SOURCE = ROOT / "src" / "miniquant"
 BELOW = {  # room -> the rooms that it may import
