@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
@@ -27,16 +26,11 @@ settings.load_profile("thorough" if THOROUGH else "miniquant")
 
 
 def pytest_collection_finish(session):
-    """What is imported and collected stays until the end: Python need not search it for garbage again and again.
-
-    Where the tests run in copies of this process, the text that many of them need is read here, and not in each copy.
-    """
+    """Where the tests run in copies of this process, the text that many of them need is read here, not in each copy."""
     if session.config.getoption("copies", 0) and any("tests/calibrate/" in item.nodeid for item in session.items):
         from miniquant.models.corpus import training_documents
 
         training_documents()
-    gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -32,6 +32,8 @@ from jupyter_client import launcher
 from jupyter_client.provisioning import local_provisioner
 
 BACKEND = "module://matplotlib_inline.backend_inline"  # what ipykernel chooses if nobody else does
+# to the C library: the memory of an array is for the next one, and not given back to the system, which would clear it
+KEEP = {"MALLOC_MMAP_THRESHOLD_": "1000000000", "MALLOC_TRIM_THRESHOLD_": "2000000000"}  # bytes
 LIBRARIES = (
     "torch",
     "matplotlib.pyplot",
@@ -83,7 +85,7 @@ class Prepared:
                 for_whom = os.environ.get(RUN, str(os.getpid()))
                 command = [sys.executable, __file__, str(self.address), for_whom, *self.libraries]
                 nothing = subprocess.DEVNULL
-                self.process = subprocess.Popen(command, stdin=nothing, stdout=nothing)
+                self.process = subprocess.Popen(command, env=os.environ | KEEP, stdin=nothing, stdout=nothing)
                 while not self.address.exists() and self.process.poll() is None:  # if it ended, connecting fails
                     time.sleep(0.01)
         with socket.socket(socket.AF_UNIX) as connection:
@@ -165,6 +167,7 @@ def _serve() -> None:
     listening.listen()
     listening.settimeout(2)
     os.rename(f"{address}.new", address)  # who finds it there can connect, and waits
+    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
     for name in libraries:
         module, _, function = name.partition(":")
