@@ -75,9 +75,6 @@ COMMANDS = {
         (
             Step("style", ("ruff", "check", ".")),
             Step("", ("ruff", "format", "--check", ".")),
-            Step("student labs come from the solved ones", ("python", "tools/notebooks.py", "--check"), beside=True),
-            Step("", ("python", "tools/course.py", "--check"), beside=True),
-            Step("", ("python", "tools/spanish.py", "--check")),
             Step("types, and every lab, outputs compared (said at the end)", ("mypy",), beside=True),
             Step("", (*COMPARED, *TWO, "notebooks", "solutions"), (ONE_THREAD, NO_RECORD), beside=True),
             Step(

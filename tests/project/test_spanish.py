@@ -55,8 +55,26 @@ def test_a_sentence_that_is_gone_leaves_the_catalogue(tmp_path):
     assert "One." not in path.read_text("utf-8")
 
 
-def test_every_sentence_of_parts_0_to_3_is_translated():
-    assert spanish.untranslated([path for path in spanish.chosen() if path.name[:2] in spanish.LABS]) == []
+def test_every_sentence_of_parts_0_to_3_is_translated_and_the_stored_files_are_what_that_gives():
+    assert spanish.differences([path for path in spanish.chosen() if path.name[:2] in spanish.LABS]) == []
+
+
+def test_a_notebook_or_page_that_its_sources_do_not_give_is_noticed(monkeypatch):
+    (lab,), page, given = spanish.chosen(["00"]), spanish.PAGES[0], spanish.in_spanish
+
+    def in_spanish(path):
+        notebook = given(path)
+        notebook.cells[-1].source += " changed"
+        return notebook
+
+    monkeypatch.setattr(spanish, "untranslated", lambda labs: [])
+    monkeypatch.setattr(spanish, "in_spanish", in_spanish)
+    monkeypatch.setattr(spanish, "page_in_spanish", lambda name, given=spanish.page_in_spanish: given(name) + "changed")
+    monkeypatch.setattr(spanish, "PAGES", (page,))
+    assert spanish.differences([lab]) == [
+        f"es/{changed} differs from its regeneration; run python tools/spanish.py"
+        for changed in (f"notebooks/{lab.name}", f"book/{page}.md")
+    ]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
