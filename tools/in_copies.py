@@ -33,12 +33,20 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """What is imported and collected is needed until the end: nothing of it is searched for garbage."""
+    if config.option.copies and hasattr(os, "fork"):
+        gc.disable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Run the tests in copies; what is wrong before the first test is for pytest itself to say."""
     options = session.config.option
     if session.testsfailed or options.collectonly or not options.copies or not hasattr(os, "fork"):
         return None
+    gc.freeze()  # nor do the copies search it, which would make each copy the memory that they share
+    gc.enable()
     left = {item.nodeid: item for item in session.items}
     while left:
         before = len(left)

@@ -1,10 +1,11 @@
 """A pytest plugin: the kernels of nbval begin with the large libraries already imported.
 
 ``-p tools.prepared_kernels`` starts one process for all workers. It imports what takes long: torch, matplotlib,
-IPython, and modules of miniquant that remember nothing (none of ``lab`` and of the lessons). It reads the docstrings of
-the standard library, too, which are the same for everyone. Each notebook's kernel is then a copy of that process:
-``os.fork`` takes a few milliseconds, where an import of torch takes seconds. No kernel has seen the cells of another
-notebook; what slow functions of the library gave them is shared, as ``tools/remembered.py`` says.
+IPython, and modules of miniquant (no lesson: a kernel imports those whose exercises its notebook asks for). It has the
+docstrings of the standard library, too, which are the same for everyone: pytest reads them, and leaves them for it.
+Each notebook's kernel is then a copy of that process: ``os.fork`` takes a few milliseconds, where an import of torch
+takes seconds. No kernel has seen the cells of another notebook; what slow functions of the library gave them is shared,
+as ``tools/remembered.py`` says.
 
 A figure of this library is drawn as SVG only. A notebook stores it as PNG, too, but nbval compares no PNG, and
 ``tools/notebooks.py`` draws both. With ``MINIQUANT_THOROUGH=1`` the tests do so, too.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import gc
 import importlib
 import json
+import logging
 import os
 import socket
 import subprocess
@@ -48,6 +50,7 @@ LIBRARIES = (
     "miniquant.evaluate.speech",
     "miniquant.inspect.hexview",
     "miniquant.inspect.markup",
+    "miniquant.lab",
     "miniquant.models.pretrained",
     "miniquant.models.to_gguf",
     "miniquant.plots",
@@ -118,6 +121,20 @@ def pytest_configure(config: Any) -> None:
         local_provisioner.launch_kernel = PREPARED.launch
         _folders.append(tempfile.TemporaryDirectory(prefix="miniquant-"))
         os.environ[REMEMBERED], os.environ[RUN] = _folders[-1].name, str(os.getpid())
+        _quiet()
+        if "miniquant.models.corpus" in sys.modules:  # tools/measured_text.py reads the text: kernels need not
+            from . import remembered
+
+            corpus = sys.modules["miniquant.models.corpus"]
+            corpus._docstrings = remembered.remembering(corpus._docstrings)  # type: ignore[attr-defined]
+
+
+def _quiet() -> None:
+    """nbval lays out every message for its log, a tenth of its time; from now on only if the log takes it."""
+    from nbval import kernel
+
+    laid_out = kernel.pformat
+    kernel.pformat = lambda message: laid_out(message) if kernel.logger.isEnabledFor(logging.DEBUG) else ""
 
 
 def pytest_unconfigure() -> None:
@@ -169,17 +186,19 @@ def _serve() -> None:
     os.rename(f"{address}.new", address)  # who finds it there can connect, and waits
     gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
-    for name in libraries:
-        module, _, function = name.partition(":")
-        found = importlib.import_module(module)
-        if function:
-            getattr(found, function)()
+    sys.modules["debugpy"] = None  # type: ignore[assignment]  # nobody debugs here, and each kernel would import it
+    gc.disable()  # what is imported stays
+    modules = [importlib.import_module(name.partition(":")[0]) for name in libraries]
     if os.environ.get(REMEMBERED):
         import remembered
 
         if remembered.is_on():
             remembered.install()
-    gc.collect()
+    for module, name in zip(modules, libraries, strict=True):
+        if function := name.partition(":")[2]:
+            getattr(module, function)()
+    gc.enable()
+    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
     gc.freeze()  # what is here stays: no kernel need search it for garbage, and so copy its memory
     while _is_alive(int(run)):
         try:
@@ -226,7 +245,7 @@ def _draw_once() -> None:
 
 def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     """In the copy: the folder and the environment that the kernel should have, and then the kernel; no return."""
-    from ipykernel.kernelapp import launch_new_instance
+    from ipykernel.kernelapp import IPKernelApp
 
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
@@ -237,9 +256,14 @@ def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     del sys.path[0]  # the folder of this file
     if os.environ.get("MINIQUANT_THOROUGH") != "1":
         _draw_once()
+    start = [*start, "--HistoryManager.enabled=False"]  # no database of what was typed
     sys.argv = ["ipykernel_launcher", *start]
     try:
-        launch_new_instance(start)
+        app = IPKernelApp.instance()
+        app.initialize(start)
+        if "miniquant.lab" in sys.modules:  # it looked for a notebook when it was imported
+            sys.modules["miniquant.lab"].watch()
+        app.start()
     finally:
         os._exit(0)
 

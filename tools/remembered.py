@@ -25,6 +25,7 @@ from typing import Any
 
 FOLDER = "MINIQUANT_REMEMBERED"
 FUNCTIONS = (
+    "miniquant.models.corpus:_docstrings",
     "miniquant.formats.gguf.codecs.rows:encode",
     "miniquant.evaluate.quality:evaluate",
     "miniquant.evaluate.quality:evaluate_in_llamacpp",

@@ -63,6 +63,14 @@ def test_all_that_tests_report_is_said_as_in_one_process(tmp_path):
     assert (tmp_path / "ended.txt").read_text() == "once once "  # one for each of the two runs
 
 
+def test_garbage_is_sought_where_tests_run_and_never_in_what_was_collected(tmp_path):
+    text = "import gc\nCOLLECTING = gc.isenabled()\n"
+    text += "def test_a(): assert (COLLECTING, gc.isenabled()) == (False, True) and gc.get_freeze_count() > 10_000\n"
+    assert "1 passed" in run(tmp_path, {"test_garbage.py": text}, "--copies", "1").stdout
+    text = text.replace("(False, True) and", "(True, True) or")
+    assert "1 passed" in run(tmp_path, {"test_garbage.py": text}).stdout
+
+
 def test_a_copy_that_dies_fails_its_test_and_others_run_what_it_has_left(tmp_path):
     dies = "import os\ndef test_a(): pass\ndef test_dies(): os._exit(7)\ndef test_b(): pass\n"
     done = run(tmp_path, {"test_dies.py": dies, "test_more.py": "def test_c(): pass\n"}, "-q", "--copies", "1")

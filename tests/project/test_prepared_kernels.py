@@ -82,6 +82,16 @@ def test_each_kernel_has_its_folder_and_environment_the_libraries_and_nothing_of
         assert not manager.is_alive()
 
 
+def test_a_kernel_that_has_the_lab_already_explains_a_missing_name_and_keeps_no_history(prepared, tmp_path):
+    prepared.libraries = ("miniquant.lab", *prepared.libraries)
+    manager, client = started(tmp_path)
+    assert said(client, "print(sys_of)").endswith("one of them defines it.")
+    asked = 'import sys; print(sys.modules["debugpy"], get_ipython().history_manager.enabled)'
+    assert said(client, asked) == "None False"
+    client.stop_channels()
+    manager.shutdown_kernel()
+
+
 def test_an_interrupt_stops_a_cell_and_a_kernel_that_died_is_known_to_be_dead(prepared, tmp_path):
     manager, client = started(tmp_path)
     message = client.execute("import time; print('begun', flush=True); time.sleep(60)")

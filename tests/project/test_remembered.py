@@ -11,6 +11,7 @@ import remembered
 import torch
 from remembered import FOLDER, FUNCTIONS, Unknown, add, remembering
 
+from miniquant.models import corpus
 from miniquant.models.minigpt import random_model
 
 
@@ -44,6 +45,17 @@ def test_the_same_arguments_give_what_was_computed_and_others_are_computed(run, 
     for other in (values + 1, values.reshape(3, 2), values.astype(np.int32)):
         assert summed(other) == other.sum()
     assert len(calls) == 4
+
+
+def test_the_docstrings_that_pytest_has_read_are_not_read_by_the_kernels(run, tmp_path, monkeypatch):
+    library = tmp_path / "library"
+    library.mkdir()
+    (library / "one.py").write_text(f'"""{"What one is. " * 10}"""')
+    read = remembering(corpus._docstrings)(library, None)
+    assert list(read) == ["one"]
+    monkeypatch.setattr(corpus, "_docstrings_of", None)
+    assert remembering(corpus._docstrings)(library, held_out=None) == read
+    assert "miniquant.models.corpus:_docstrings" in FUNCTIONS
 
 
 def test_a_model_is_known_by_all_its_weights_and_by_its_config(run, counted):
