@@ -197,6 +197,8 @@ def _serve() -> None:
     for module, name in zip(modules, libraries, strict=True):
         if function := name.partition(":")[2]:
             getattr(module, function)()
+    if "matplotlib.pyplot" in libraries:
+        _draw()
     gc.enable()
     gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
     gc.freeze()  # what is here stays: no kernel need search it for garbage, and so copy its memory
@@ -221,6 +223,17 @@ def _serve() -> None:
                 os.close(listening.detach())
                 _become_kernel(**question)
             stream.write(json.dumps(answer) + "\n")
+
+
+def _draw() -> None:
+    """One figure: all kernels know fonts and the grammar of labels then. No backend, which would look for IPython."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(layout="constrained")
+    figure.subplots().loglog([1e-2, 1e2], [1e-2, 1e2], label="label")
+    figure.suptitle("title")
+    figure.legend()
+    figure.savefig(os.devnull, format="svg", bbox_inches="tight")
 
 
 def _is_alive(pid: int) -> bool:

@@ -15,6 +15,7 @@ import functools
 import hashlib
 import importlib
 import inspect
+import io
 import os
 import pickle
 import sys
@@ -31,6 +32,7 @@ FUNCTIONS = (
     "miniquant.evaluate.quality:evaluate_in_llamacpp",
     "miniquant.evaluate.kv_cache:cache_qualities",
     "miniquant.evaluate.speech:speak",
+    "miniquant.plots.style:svg",
 )
 WORTH = 0.02  # seconds: what takes less is not kept
 LEAST = 2**17  # bytes of an array: with fewer, looking for a result takes longer than computing it
@@ -60,6 +62,8 @@ def add(digest: Any, value: Any) -> None:
         parts = [f"{value.dtype} {value.shape}".encode(), raw.reshape(-1).view("u1")]
     elif type(value).__name__ == "Tokenizer":
         parts = [value.to_str().encode()]
+    elif type(value).__module__ == "matplotlib.figure":
+        parts = [_drawn(value)]
     elif known and inspect.isfunction(value) and not value.__closure__:
         parts = [f"{value.__module__}.{value.__qualname__}".encode()]
     elif known and hasattr(value, "named_modules"):
@@ -99,6 +103,33 @@ def _add_model(digest: Any, model: Any) -> None:
         raw = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         digest.update(repr((name, str(weight.dtype), tuple(weight.shape), raw.nbytes)).encode())
         digest.update(raw)
+
+
+def _drawn(figure: Any) -> bytes:
+    """A figure as bytes: all that is drawn, without the addresses in memory that a pickle of one holds.
+
+    Raises ``Unknown`` for one that cannot be pickled, or that calls a function of the notebook.
+    """
+    from matplotlib.transforms import TransformNode
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, one: Any) -> Any:
+            if isinstance(one, TransformNode):
+                made, given, state = one.__reduce_ex__(4)[:3]  # type: ignore[misc]
+                return made, given, {**state, "_parents": list(state["_parents"].values())}
+            if getattr(one, "__module__", "") == "__main__":
+                raise Unknown(repr(one))
+            if inspect.isfunction(one) and "<" in one.__qualname__:  # it has no name that a pickle could say
+                code, inside = one.__code__, [cell.cell_contents for cell in one.__closure__ or ()]
+                return tuple, ((one.__module__, code.co_firstlineno, code.co_code, one.__defaults__, inside),)
+            return NotImplemented
+
+    data = io.BytesIO()
+    try:
+        Pickler(data, 4).dump(figure)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise Unknown(str(error)) from error
+    return data.getvalue()
 
 
 def remembering(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 import remembered
 import torch
+from matplotlib.ticker import ScalarFormatter
 from remembered import FOLDER, FUNCTIONS, Unknown, add, remembering
 
+from miniquant import plots
 from miniquant.models import corpus
 from miniquant.models.minigpt import random_model
+from miniquant.plots import style
 
 
 @pytest.fixture
@@ -71,6 +74,30 @@ def test_a_model_is_known_by_all_its_weights_and_by_its_config(run, counted):
     other.layers[0].attn.n_heads = 4
     summed(values, other)
     assert len(calls) == 3
+
+
+def figure(last=4.0, unit="bits"):
+    x = np.array([1.0, 2.0, last])
+    made = plots.curves({"one": (x, x**2)}, x_label="x", y_label="y", log_y=True, title="a title")
+    made.axes[0].xaxis.set_major_formatter(lambda value, _: f"{value} {unit}")
+    return made
+
+
+def test_a_figure_is_drawn_once_and_again_if_anything_in_it_differs(run):
+    drawn = []
+
+    def svg(fig):
+        drawn.append(style.svg(fig))
+        return drawn[-1]
+
+    svg = remembering(svg)
+    assert svg(figure()) == svg(figure())
+    assert len(drawn) == 1
+    assert len({drawn[0], svg(figure(5.0)), svg(figure(unit="bytes"))}) == len(drawn) == 3
+    own = figure()
+    own.axes[0].yaxis.set_major_formatter(type("Own", (ScalarFormatter,), {"__module__": "__main__"})())
+    svg(own), svg(own)
+    assert len(drawn) == 5
 
 
 class Own(torch.nn.Linear):
