@@ -36,6 +36,8 @@ FUNCTIONS = (
 )
 WORTH = 0.02  # seconds: what takes less is not kept
 LEAST = 2**17  # bytes of an array: with fewer, looking for a result takes longer than computing it
+MOST = 2**25  # bytes of weights whose hashes are known
+_hashes: dict[int, tuple[bytes, bytes]] = {}  # by the address of a weight: its bytes and their hash
 KNOWN = {"torch", "transformers", "miniquant"}  # their classes and functions are the same in all notebooks
 
 
@@ -102,7 +104,17 @@ def _add_model(digest: Any, model: Any) -> None:
     for name, weight in [*model.named_parameters(), *model.named_buffers()]:
         raw = weight.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy()
         digest.update(repr((name, str(weight.dtype), tuple(weight.shape), raw.nbytes)).encode())
-        digest.update(raw)
+        digest.update(_hash_of(raw))
+
+
+def _hash_of(raw: Any) -> bytes:
+    """The hash of a weight's bytes; of the last ones of that place in memory if they are the same: that is faster."""
+    where, data = raw.__array_interface__["data"][0], raw.tobytes()
+    if where not in _hashes or _hashes[where][0] != data:
+        if sum(len(known) for known, _ in _hashes.values()) > MOST:
+            _hashes.clear()
+        _hashes[where] = data, hashlib.sha256(data).digest()
+    return _hashes[where][1]
 
 
 def _drawn(figure: Any) -> bytes:

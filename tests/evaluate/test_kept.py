@@ -31,6 +31,7 @@ def measured(model, reference, windows=WINDOWS, batch=2):
 
 def test_a_reference_is_run_once_for_several_models_and_the_figures_are_those_of_a_second_run(runs):
     reference, models = random_model(0), [random_model(1), random_model(2)]
+    assert sum(weight.nbytes for weight in reference.parameters()) > 2**15 > WINDOWS.size * 64 * 4
     found = [measured(model, reference) for model in models]
     assert sum(model is reference for model in runs) == 3  # three batches
     for model, quality in zip(models, found, strict=True):
@@ -49,8 +50,10 @@ CHANGES = {
 }
 
 
+@pytest.mark.parametrize("largest", [kept.LARGEST, 2**15], ids=["known by weights", "known by hashes"])
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_reference_that_was_changed_is_run_again(change):
+def test_a_reference_that_was_changed_is_run_again(change, largest, monkeypatch):
+    monkeypatch.setattr(kept, "LARGEST", largest)
     model, reference = random_model(1), random_model(0)
     before = measured(model, reference).kl
     with torch.no_grad():

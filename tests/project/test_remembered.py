@@ -74,6 +74,10 @@ def test_a_model_is_known_by_all_its_weights_and_by_its_config(run, counted):
     other.layers[0].attn.n_heads = 4
     summed(values, other)
     assert len(calls) == 3
+    with torch.no_grad():
+        other.ln_f.bias[3] += 1e-6
+    summed(values, other)
+    assert len(calls) == 4
 
 
 def figure(last=4.0, unit="bits"):
