@@ -25,18 +25,19 @@ WIDTH = 4  # bytes of a unit's number in the pipe
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The number of copies."""
     parser.addoption("--copies", type=int, default=0, help="run the tests in so many copies of this process")
-    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default: what is imported and collected stays until the end
+    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """What is imported and collected is no garbage."""
+    if config.option.copies and hasattr(os, "fork"):
+        gc.disable()
 
 
 def pytest_collection_finish() -> None:
     """Python need not search what is imported and collected for garbage, and a copy need not copy its memory."""
     gc.freeze()
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """What is imported and collected is needed until the end: nothing of it is searched for garbage."""
-    if config.option.copies and hasattr(os, "fork"):
-        gc.disable()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -45,8 +46,6 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     options = session.config.option
     if session.testsfailed or options.collectonly or not options.copies or not hasattr(os, "fork"):
         return None
-    gc.freeze()  # nor do the copies search it, which would make each copy the memory that they share
-    gc.enable()
     left = {item.nodeid: item for item in session.items}
     while left:
         before = len(left)

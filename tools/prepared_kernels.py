@@ -184,7 +184,6 @@ def _serve() -> None:
     listening.listen()
     listening.settimeout(2)
     os.rename(f"{address}.new", address)  # who finds it there can connect, and waits
-    gc.set_threshold(20_000, 20, 20)  # 700, 10, 10 by default
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # nobody debugs here, and each kernel would import it
     gc.disable()  # what is imported stays
