@@ -23,7 +23,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from measured_text import differs
 from systems import posix
-from thorough import tried
+from thorough import THOROUGH, tried
 
 from miniquant.evaluate import llamacpp, llamacpp_process
 from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
@@ -36,7 +36,7 @@ from miniquant.models.to_gguf import gguf_name, minigpt_metadata, write_minigpt
 
 KINDS = [kind.name for kind, codec in CODECS.items() if codec.encodes]
 QUANTIZED = [kind.name for kind, codec in CODECS.items() if codec.encodes and kind.block > 1]
-SOME = tried(2, 3)
+SOME = tried(1, 3)
 every_kind = pytest.mark.parametrize("kind", KINDS)
 TEXTS = [
     "The import statement",
@@ -147,14 +147,17 @@ def assert_same_logits(theirs: np.ndarray, mine: np.ndarray) -> None:
 
 @pytest.mark.parametrize("kind", ["F32", "F16"])
 def test_logits_equal_pytorch_s_but_for_rounding_to_float16(kind, runs):
-    for window in windows(3):
+    for window in windows(tried(2, 3)):
         tokens = window[:-1]
         assert_same_logits(runs[kind].llama.logits(tokens.tolist()), ours(runs[kind].model, tokens))
 
 
-@pytest.mark.parametrize("kind", [*QUANTIZED, "BF16"])
+@pytest.mark.parametrize("kind", [*QUANTIZED, "BF16"] if THOROUGH else ["TQ1_0", "BF16"])
 def test_dequantized_weights_in_an_f32_file_give_the_same_logits(kind, runs, tokenizer, tmp_path):
-    """What our decoder makes of the blocks, run by llama.cpp: no rounding of activations is in the way."""
+    """What our decoder makes of the blocks, run by llama.cpp: no rounding of activations is in the way.
+
+    On both sides the weights are the decoded ones, so that one type is as good as another.
+    """
     path, tokens = tmp_path / "dequantized.gguf", windows(2)[1][:64]
     write_minigpt(path, runs[kind].model, tokenizer, "F32")
     with LlamaCpp(path) as llama:
@@ -184,9 +187,9 @@ def test_a_quantized_file_differs_by_no_more_than_the_rounding_of_activations(ki
         divergences.append(kl(mine, theirs))
         agreements.append(np.mean(theirs.argmax(-1) == mine.argmax(-1)))
         moved.append(kl(unrounded, mine))
-    assert abs(np.mean(losses)) < (6e-3 if differs("held-out") else 4e-3)
+    assert abs(np.mean(losses)) < (6e-3 if differs("held-out") else 4e-3) * tried(3, 1)  # one window says less
     assert np.mean(divergences) < max(1e-3, np.mean(moved) / 1000)  # ternary weights leave little of this model
-    assert np.mean(agreements) > (0.97 if GGMLType[kind].bits_per_weight > 2.5 else 0.95)
+    assert np.mean(agreements) > (0.97 if GGMLType[kind].bits_per_weight > 2.5 else 0.95) - tried(0.02, 0)
     if GGMLType[kind].bits_per_weight < 5:  # 4 bits move the model much further than that
         assert np.mean(divergences) < np.mean(moved) / 10
 
@@ -223,7 +226,7 @@ def test_greedy_text_is_the_same_for_f32(prompt, runs, trained, tokenizer):
 
 def test_held_out_perplexity_is_within_half_a_percent_of_ours_for_f32(runs):
     theirs, mine = [], []
-    for window in windows(8):
+    for window in windows(tried(4, 8)):
         tokens, targets = window[:-1], window[1:]
         theirs.append(nll(runs["F32"].llama.logits(tokens.tolist()), targets))
         mine.append(nll(ours(runs["F32"].model, tokens), targets))

@@ -30,6 +30,7 @@ from miniquant.models.to_gguf import minigpt_from_gguf, write_minigpt
 PC = platform.machine().lower() in ("x86_64", "amd64")
 TIGHT = 3e-6 if PC else 3e-3  # of the largest of a row; other processors round the tie between two integers otherwise
 NUDGE = 1.002 if PC else 1.05  # what a tight bound must notice
+SOME = tried(24, 64)  # tokens
 every_type = pytest.mark.parametrize("kind", FILE_TYPES)
 
 
@@ -81,7 +82,7 @@ def assert_same_step(name: str, theirs: np.ndarray, mine: np.ndarray) -> None:
 @every_type
 def test_every_step_of_llama_cpp_is_ours_from_the_same_input(kind, both):
     run = both(kind)
-    tokens = windows(2)[1][:64]
+    tokens = windows(2)[1][:SOME]
     theirs = run.llama.steps(tokens.tolist(), STEPS)
     computed = run.ggml.steps(tokens, given=theirs)
     for name, mine in computed.items():
@@ -145,7 +146,7 @@ def expected_at(parameter: str) -> set[str]:
 
 @pytest.mark.parametrize("kind", ["Q4_0", "Q4_1"])
 def test_nibbles_in_the_wrong_order_are_noticed(kind, both):
-    run, tokens, name = both(kind), windows(3)[1][:64], "layers.2.mlp.fc1.weight"
+    run, tokens, name = both(kind), windows(3)[1][:SOME], "layers.2.mlp.fc1.weight"
     theirs, right = run.llama.steps(tokens.tolist(), STEPS), run.ggml.w[name]
     run.ggml.w[name] = right.unflatten(-1, (-1, 2, 16)).flip(-2).flatten(1)
     try:
@@ -159,7 +160,7 @@ def test_nibbles_in_the_wrong_order_are_noticed(kind, both):
 @pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_1", "Q6_K"])
 def test_without_the_rounding_of_activations_no_matrix_would_agree(kind, both):
     """So the bound means that llama.cpp rounds, and as it is said here."""
-    run, tokens = both(kind), windows(3)[1][:64]
+    run, tokens = both(kind), windows(3)[1][:SOME]
     theirs = run.llama.steps(tokens.tolist(), STEPS)
     exact = theirs["ffn_norm-0"].astype(np.float64) @ run.ggml.w["layers.0.mlp.fc1.weight"].double().numpy().T
     exact += run.ggml.w["layers.0.mlp.fc1.bias"].numpy()
@@ -186,7 +187,7 @@ def test_over_all_layers_llama_cpp_is_as_close_as_a_run_of_ours_with_shorter_sum
     run = both(kind)
     short = Ggml(run.path, trained.state_dict(), trained.config, sums=torch.float32)
     losses, divergences, agreements, theirs_apart, ours_apart = [], [], [], [], []
-    for i, window in enumerate(windows(tried(2, 7))):
+    for i, window in enumerate(windows(tried(1, 7))):
         tokens, targets = window[:-1], window[1:]
         theirs, mine = run.llama.logits(tokens.tolist()), run.ggml.steps(tokens)["result_output"]
         losses.append(nll(theirs, targets) - nll(mine, targets))
@@ -205,7 +206,7 @@ def test_over_all_layers_llama_cpp_is_as_close_as_a_run_of_ours_with_shorter_sum
         assert np.mean(divergences) < 2e-5
         assert np.mean(agreements) >= 0.99
     else:  # what rounds to 8 bits
-        assert abs(np.mean(losses)) < 1e-3
+        assert abs(np.mean(losses)) < tried(3, 1) * 1e-3  # one window says less
         assert np.mean(divergences) < 2.5e-4
         assert np.mean(agreements) >= 0.985
 

@@ -30,7 +30,7 @@ from hf_models import (
     save_qwen2,
 )
 from safetensors.torch import load_file, save_file
-from thorough import in_turns
+from thorough import THOROUGH, in_turns
 
 from miniquant.evaluate.llamacpp import LlamaCpp
 from miniquant.formats.gguf import GGMLType, read_gguf
@@ -115,10 +115,11 @@ def test_llamacpp_computes_what_transformers_computes(case, saved, tmp_path):
     expected = logits(model, IDS)
     assert expected.std() > 0.4  # not flat
     bound = 3e-3 if "gpt2" in case else 1e-5
-    assert np.abs(in_llamacpp(tmp_path / "m.gguf") - expected).max() < bound
-    with LlamaCpp(tmp_path / "m.gguf") as llama:
-        assert np.abs(llama.logits(IDS) - expected).max() < 3e-3
+    with LlamaCpp(tmp_path / "m.gguf", float32_cache=True) as llama:
+        assert np.abs(llama.logits(IDS) - expected).max() < bound
         assert llama.greedy(IDS[:5], 12) == greedy(model, IDS[:5], 12)
+    if case in ("llama", "qwen2", "gpt2") or THOROUGH:  # a cache of float16 is llama.cpp's own affair
+        assert np.abs(in_llamacpp(tmp_path / "m.gguf", False) - expected).max() < 3e-3
 
 
 @pytest.mark.parametrize(("kind", "case"), in_turns(["F32", "F16", "BF16"], MODELS))
@@ -310,7 +311,7 @@ def its_folder(shallow, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("kind", FILE_TYPES)
+@pytest.mark.parametrize("kind", FILE_TYPES if THOROUGH else ["F32", "BF16", "Q8_0", "Q4_0", "TQ1_0", "Q4_K_M"])
 def test_a_minigpt_by_way_of_a_folder_is_the_file_that_is_written_directly(kind, its_folder, shallow_in, tmp_path):
     """Same tensors, same tokenizer, in the same bytes; only the model's name is another."""
     convert_folder(its_folder, tmp_path / "folder.gguf", kind)
