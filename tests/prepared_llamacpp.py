@@ -27,7 +27,7 @@ class Copied:
         (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
         streams = (its_input, its_output, stderr.fileno())
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([MODULE])
+        context.set_forkserver_preload([MODULE, "xllamacpp"])  # the library that the copies open
         self.process = context.Process(target=_Start(streams, env), daemon=True)
         self.process.start()
         os.close(its_input)
