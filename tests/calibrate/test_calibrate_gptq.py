@@ -8,6 +8,7 @@ import torch
 from calibration import walk_linear_layers
 from hypothesis import given
 from hypothesis import strategies as st
+from thorough import THOROUGH
 
 from miniquant.calibrate import calibration_tokens, gptq, round_to_nearest
 from miniquant.calibrate.gptq import _never_worse, cholesky_of_inverse, damped, gptq_layer
@@ -178,9 +179,15 @@ def test_each_layer_sees_the_layers_that_were_rounded_before_it():
 
 
 @pytest.fixture(scope="module")
-def both(trained):
-    """The trained model by GPTQ and rounded to nearest, and the Hessian that each layer was rounded with."""
-    before = {name: p.clone() for name, p in trained.state_dict().items()}
+def of_words(trained, shallow):
+    """The trained model, whose first layer is enough on ordinary days."""
+    return trained if THOROUGH else shallow
+
+
+@pytest.fixture(scope="module")
+def both(of_words):
+    """The model by GPTQ and rounded to nearest, and the Hessian that each layer was rounded with."""
+    before = {name: p.clone() for name, p in of_words.state_dict().items()}
     module, hessians = importlib.import_module("miniquant.calibrate.gptq"), []
 
     def remembered(w, hessian, *more, **options):
@@ -189,24 +196,24 @@ def both(trained):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "gptq_layer", remembered)
-        finished, plain = gptq(trained, calibration_tokens(16)), round_to_nearest(trained)
-    assert all(torch.equal(p, before[name]) for name, p in trained.state_dict().items()), "the model was touched"
+        finished, plain = gptq(of_words, calibration_tokens(16)), round_to_nearest(of_words)
+    assert all(torch.equal(p, before[name]) for name, p in of_words.state_dict().items()), "the model was touched"
     names = [name for name, layer in finished.named_modules() if hasattr(layer, "frozen")]
     return finished, plain, dict(zip(names, hessians, strict=True))
 
 
-def test_it_halves_the_divergence_of_rounding_to_nearest_on_held_out_text(trained, both):
+def test_it_halves_the_divergence_of_rounding_to_nearest_on_held_out_text(of_words, both):
     finished, plain, _ = both
-    better, worse = (evaluate(model, held_out_windows()[::16], trained).kl.mean() for model in (finished, plain))
+    better, worse = (evaluate(model, held_out_windows()[::16], of_words).kl.mean() for model in (finished, plain))
     assert better <= 0.5 * worse
 
 
-def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(trained, both):
+def test_no_layer_of_the_trained_model_is_worse_and_most_are_much_better(of_words, both):
     """With what reaches a layer, which a test above says of the Hessian."""
     finished, plain, hessians = both
     ratios = []
     for name, hessian in hessians.items():
-        w = get_weight(trained.get_submodule(name))
+        w = get_weight(of_words.get_submodule(name))
         errors = [output_error(get_weight(model.get_submodule(name)) - w, hessian) for model in (finished, plain)]
         assert (errors[0] <= errors[1]).all(), name
         ratios.append(errors[0].sum() / errors[1].sum())

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import multiprocessing
 import platform
 import re
+import subprocess
 from itertools import pairwise
 
 import measure as script
@@ -15,9 +17,10 @@ import numpy as np
 import pytest
 import subjects
 from places import ROOT
-from thorough import in_turns, tried
+from thorough import THOROUGH, in_turns, tried
 
 from miniquant.calibrate import awq, calibration_tokens, plant_outliers, round_to_nearest
+from miniquant.evaluate import llamacpp
 from miniquant.evaluate.paired import CONFIDENCE, RESAMPLES, Bootstrap, gap_closed
 from miniquant.evaluate.quality import evaluate
 from miniquant.models import corpus
@@ -175,9 +178,23 @@ def test_only_the_rows_whose_code_has_changed_are_stale(two_rows, ran, tmp_path,
 
 
 def test_other_processes_find_what_this_one_finds(ran, tmp_path, monkeypatch):
-    """A run asks for two. One of them measures both rows here, since the start of each takes seconds."""
+    """A run asks for two. One measures both rows here, and on ordinary days it is a copy of this one, made at once."""
     asked, pool = [], script.ProcessPoolExecutor
-    monkeypatch.setattr(script, "ProcessPoolExecutor", lambda jobs, *how: asked.append(jobs) or pool(1, *how))
+
+    def one(jobs, context, begin):
+        asked.append(jobs)
+        if THOROUGH or "fork" not in multiprocessing.get_all_start_methods():
+            return pool(1, context, begin)
+
+        def afresh():
+            script.workshop.cache_clear()
+            script.texts.cache_clear()
+            llamacpp.subprocess = subprocess  # it has no part in what makes this one's llama.cpps
+            begin()
+
+        return pool(1, multiprocessing.get_context("fork"), afresh)
+
+    monkeypatch.setattr(script, "ProcessPoolExecutor", one)
     with of_two_rows(MINIGPT):
         model = script.run(tmp_path / "2.json", 2, 2)["models"][MINIGPT]
     assert asked == [2] and len(model["rows"]) == 2
@@ -221,11 +238,11 @@ def test_integers_that_no_file_has_are_counted_as_if_one_had_them():
 # ---- bars, as they were measured -------------------------------------------------------------------------------------
 
 
-def test_awq_saves_what_planted_outliers_spoil(trained):
-    windows, text = corpus.held_out_windows()[::40], calibration_tokens(4)
-    planted = plant_outliers(trained)
-    plain, better = (evaluate(round_to_nearest(model), windows, trained) for model in (planted, awq(planted, text)))
-    base = evaluate(trained, windows)
+def test_awq_saves_what_planted_outliers_spoil(trained, shallow):
+    model, windows, text = trained if THOROUGH else shallow, corpus.held_out_windows()[::40], calibration_tokens(4)
+    planted = plant_outliers(model)
+    plain, better = (evaluate(round_to_nearest(found), windows, model) for found in (planted, awq(planted, text)))
+    base = evaluate(model, windows)
     assert better.kl.mean() <= 0.3 * plain.kl.mean()
     assert gap_closed(better.nll.mean(), plain.nll.mean(), base.nll.mean()) >= 0.8
 
