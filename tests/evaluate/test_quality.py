@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from thorough import tried
 
 from miniquant import fake_quantize_model, preset
 from miniquant.evaluate.quality import Estimate, Quality, evaluate
@@ -129,25 +130,24 @@ class Remembering:
 
 @pytest.fixture(scope="module")
 def qualities(trained):
-    """The float model on every second window of the held-out topics, and with two presets on every fourth."""
-    floating, windows = Remembering(trained), corpus.held_out_windows()[::2]
-    half = windows[::2]
-    found = {"float": evaluate(floating, windows), "float, a half": evaluate(floating, half)}
+    """The float model and two presets of it on every fourth window of the held-out topics."""
+    floating, windows = Remembering(trained), corpus.held_out_windows()[:: tried(4, 2)]
+    found = {"float": evaluate(floating, windows)}
     for name in ("int8", "int4"):
-        found[name] = evaluate(fake_quantize_model(trained, preset(name, trained)), half, reference=floating)
+        found[name] = evaluate(fake_quantize_model(trained, preset(name, trained)), windows, reference=floating)
     return found
 
 
 def test_the_trained_model_predicts_the_held_out_topics_to_perplexity_25(qualities):
     perplexity = qualities["float"].perplexity
-    assert len(qualities["float"].nll) >= 40
+    assert len(qualities["float"].nll) >= tried(20, 40)
     assert 5 < perplexity.mean <= 25
-    assert 0 < perplexity.error < 2
+    assert 0 < perplexity.error < tried(3, 2)
     assert 1 < qualities["float"].bits_per_byte.mean < 1.8
 
 
 def test_int8_changes_the_likelihood_by_less_than_half_a_thousandth(qualities):
-    change = qualities["int8"].nll_change(qualities["float, a half"])
+    change = qualities["int8"].nll_change(qualities["float"])
     assert abs(change.mean) < 5e-4
     assert 0 < change.error < 5e-4
     assert 0 < qualities["int8"].kl_divergence.mean < 1e-3
@@ -158,7 +158,7 @@ def test_int4_costs_more_than_int8_and_still_little(qualities):
     assert 0.005 < int4.kl_divergence.mean < 0.1
     assert int4.kl_divergence.mean > 20 * int8.kl_divergence.mean
     assert int4.kl_divergence.error < 0.1 * int4.kl_divergence.mean
-    change = int4.nll_change(qualities["float, a half"])
+    change = int4.nll_change(qualities["float"])
     assert 3 * change.error < change.mean < 0.1
 
 
