@@ -21,8 +21,7 @@ from miniquant.formats.bump import open_bump, write_bump
 from miniquant.formats.gguf import GGMLType, RawTensor, decode, read_gguf, write_gguf
 from miniquant.models.corpus import load_tokenizer
 from miniquant.models.load import load_any
-from miniquant.models.pretrained import load_pretrained
-from miniquant.models.to_gguf import minigpt_tokenizer_metadata, write_minigpt
+from miniquant.models.to_gguf import minigpt_tokenizer_metadata
 from miniquant.runtime import runtime as module
 from miniquant.runtime.arena import BumpAllocator
 from miniquant.runtime.integer_products import activation_type, encode_activations, integer_products
@@ -31,16 +30,16 @@ from miniquant.runtime.runtime import Runtime, arena_plan
 
 PROMPT = "An exception is raised when"
 KINDS = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q4_K_M", "Q5_K", "Q6_K"]
+WHOLE = ["F32", "Q4_K"]
 
 
 @pytest.fixture(scope="module")
-def minigpts(tmp_path_factory):
-    """The trained model as a bump file of each type, its token embedding too."""
+def minigpts(shallow_in, exported, tmp_path_factory):
+    """The trained model as a bump file of each type, its token embedding too; of most types its first layer alone."""
     folder = tmp_path_factory.mktemp("minigpts")
     for kind in KINDS:
         (folder / kind).mkdir()
-        write_minigpt(folder / f"{kind}.gguf", load_pretrained(), load_tokenizer(), kind)
-        write_bump(folder / f"{kind}.gguf", folder / kind / "weights.bump")
+        write_bump((exported if kind in WHOLE else shallow_in)(kind), folder / kind / "weights.bump")
     return folder
 
 
@@ -252,17 +251,17 @@ def test_several_tokens_at_once_give_what_one_after_another_gives(batch, tmp_pat
                 assert np.abs(last - expected[stop - 1]).max() < 1e-4
 
 
-def test_llama_cpp_gives_the_same_logits_for_both_architectures(tmp_path, minigpts):
+def test_llama_cpp_gives_the_same_logits_for_both_architectures(tmp_path, minigpts, exported):
     sizes = SMALL | {"vocab": 1024}
     write_llama(tmp_path / "m.gguf", sizes, more=minigpt_tokenizer_metadata(load_tokenizer()))
     write_bump(tmp_path / "m.gguf", tmp_path / "weights.bump")
     tokens = np.random.default_rng(4).integers(0, 1024, 50).tolist()
     with Runtime(tmp_path / "weights.bump") as runtime, LlamaCpp(tmp_path / "m.gguf", 64, float32_cache=True) as other:
         assert np.abs(runtime.logits(tokens) - other.logits(tokens)).max() < 1e-3
-    with Runtime(minigpts / "F32" / "weights.bump") as runtime, LlamaCpp(minigpts / "F32.gguf") as other:
+    with Runtime(minigpts / "F32" / "weights.bump") as runtime, LlamaCpp(exported("F32")) as other:
         ours, theirs = runtime.logits(tokens), other.logits(tokens)
         assert np.abs(ours - theirs).max() < 1e-2  # its GELU reads a table of float16
-    with Runtime(minigpts / "Q4_K" / "weights.bump") as runtime, LlamaCpp(minigpts / "Q4_K.gguf") as other:
+    with Runtime(minigpts / "Q4_K" / "weights.bump") as runtime, LlamaCpp(exported("Q4_K")) as other:
         ours, theirs = runtime.logits(tokens), other.logits(tokens)
         assert np.abs(ours - theirs).max() < 1  # it rounds the activations to 8 bits
         assert (ours.argmax(1) == theirs.argmax(1)).mean() > 0.8
