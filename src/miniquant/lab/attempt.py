@@ -269,11 +269,14 @@ def _is_given(result: Any, argument: Any) -> bool:
 def _shares_memory(result: Any, argument: Any) -> bool:
     arrays = []
     for value in (result, argument):
-        try:
-            value = value.detach().numpy() if is_torch(value) else value
-        except TypeError:  # bfloat16 and the like, which numpy does not have
-            return False
-        if not isinstance(value, np.ndarray) or not value.size:
+        if not isinstance(value, np.ndarray):
+            if not is_torch(value):
+                return False
+            try:
+                value = value.detach().numpy()
+            except TypeError:  # bfloat16 and the like, which numpy does not have
+                return False
+        if not value.size:
             return False
         arrays.append(value)
     return np.shares_memory(arrays[0], arrays[1])

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.arrays import is_torch
 
+SMALL = 4096  # bytes of an array; they are compared before its numbers are
 Fields = list[tuple[str, int, int]]  # (name, first byte, byte after the last)
 
 
@@ -125,7 +126,9 @@ def _same(a: Any, b: Any, tolerance: float, ordered: bool) -> bool:
     if type(a) is type(b) and type(a) in (int, float):
         return bool(a == b) or _close(a, b, tolerance)
     if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-        return a.shape == b.shape and a.dtype == b.dtype and bool(_same_numbers(a, b, tolerance).all())
+        if a.shape != b.shape or a.dtype != b.dtype:
+            return False
+        return _same_bytes(a, b) or bool(_same_numbers(a, b, tolerance).all())
     if type(a) is type(b) and isinstance(a, str | bytes):
         return bool(a == b)
     if isinstance(a, dict) and isinstance(b, dict):
@@ -134,6 +137,13 @@ def _same(a: Any, b: Any, tolerance: float, ordered: bool) -> bool:
     if (isinstance(a, list) and isinstance(b, list)) or (isinstance(a, tuple) and isinstance(b, tuple)):
         return len(a) == len(b) and all(_same(x, y, tolerance, ordered) for x, y in zip(a, b))
     return all(difference(x, y, tolerance, ordered=ordered) is None for x, y in ((a, b), (b, a)))
+
+
+def _same_bytes(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two small arrays of one shape and dtype hold the same bytes: then all is equal, and is soon known."""
+    if type(a) is not np.ndarray or type(b) is not np.ndarray or a.nbytes > SMALL or a.dtype.kind not in "biuf":
+        return False
+    return a.tobytes() == b.tobytes()
 
 
 def _same_numbers(a: np.ndarray, b: np.ndarray, tolerance: float) -> np.ndarray:

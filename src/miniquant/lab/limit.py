@@ -10,7 +10,7 @@ import time
 import types
 from _signal import signal as set_handler  # type: ignore[import-not-found]  # the public one takes six times as long
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 AGAIN = 0.2  # seconds from one alarm to the next
 MEMORY = 1 << 30  # bytes that one call of a student's function may take
@@ -31,44 +31,56 @@ def spent(seconds: float) -> Callable[[], bool]:
     return lambda: time.process_time() - start > seconds or time.monotonic() - begin > WAITING * seconds
 
 
-@contextmanager
-def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[None]:
+def time_limit(seconds: float | None, *, processor: bool = False) -> AbstractContextManager[None]:
     """Raise ``TooSlow`` inside the block once it has run for ``seconds``; ``None`` is no limit.
 
     ``processor=True`` counts the process's processor time, in the main thread of a system that has such a timer;
     elsewhere, and otherwise, the clock counts.
     """
     if seconds is None:
-        yield
-        return
+        return nullcontext()
     if hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread():
-        timer, number = (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
-        clock = time.process_time if processor else time.monotonic
+        return _Alarm(seconds, processor)
+    return _from_a_timer(seconds)
 
-        inside = True  # an alarm that comes once the block is left must not raise: the timer would stay on
 
-        def stop(_: int, frame: types.FrameType | None) -> None:
-            if inside and not (frame and frame.f_code.co_filename in _ENDS):
-                raise TooSlow(f"no end after {seconds:g} s")
+class _Alarm:
+    """The limit of time by a signal. Not a generator, which takes three times as long to enter and to leave."""
 
-        start = clock()
-        outer, _ = signal.getitimer(timer)  # what is left of a limit around this one; 0 if there is none
-        before = set_handler(number, stop)
+    __slots__ = ("before", "clock", "inside", "number", "outer", "seconds", "start", "timer")
+
+    def __init__(self, seconds: float, processor: bool) -> None:
+        self.seconds = seconds
+        self.timer, self.number = (
+            (signal.ITIMER_PROF, signal.SIGPROF) if processor else (signal.ITIMER_REAL, signal.SIGALRM)
+        )
+        self.clock = time.process_time if processor else time.monotonic
+        self.inside = True  # an alarm that comes once the block is left must not raise: the timer would stay on
+
+    def _stop(self, _: int, frame: types.FrameType | None) -> None:
+        if self.inside and not (frame and frame.f_code.co_filename in _ENDS):
+            raise TooSlow(f"no end after {self.seconds:g} s")
+
+    def __enter__(self) -> None:
+        self.before = set_handler(self.number, self._stop)
         # again and again: a bare except may swallow the first
-        signal.setitimer(timer, min(seconds, outer or seconds), AGAIN)
-        try:
-            try:
-                yield
-            finally:
-                inside = False
-        finally:
-            inside = False  # once more: an alarm may have come just before the line above
-            signal.setitimer(timer, 0)
-            set_handler(number, before)
-            if outer:
-                signal.setitimer(timer, max(outer - (clock() - start), 0.001), AGAIN)
-        return
-    target = ctypes.c_ulong(threading.get_ident())  # no SIGALRM (Windows, or another thread): raise from a timer
+        self.outer = signal.setitimer(self.timer, self.seconds, AGAIN)[0]  # what is left of a limit around this one
+        if self.outer:
+            self.start = self.clock()
+            signal.setitimer(self.timer, min(self.seconds, self.outer), AGAIN)
+
+    def __exit__(self, *_: object) -> None:
+        self.inside = False
+        signal.setitimer(self.timer, 0)
+        set_handler(self.number, self.before)
+        if self.outer:
+            signal.setitimer(self.timer, max(self.outer - (self.clock() - self.start), 0.001), AGAIN)
+
+
+@contextmanager
+def _from_a_timer(seconds: float) -> Iterator[None]:
+    """The limit where there is no SIGALRM (Windows, or another thread): raised from a timer."""
+    target = ctypes.c_ulong(threading.get_ident())
     alarm = threading.Timer(seconds, ctypes.pythonapi.PyThreadState_SetAsyncExc, (target, ctypes.py_object(TooSlow)))
     alarm.daemon = True
     alarm.start()
@@ -78,37 +90,62 @@ def time_limit(seconds: float | None, *, processor: bool = False) -> Iterator[No
         alarm.cancel()
 
 
-@contextmanager
-def memory_limit(n_bytes: int | None = MEMORY) -> Iterator[None]:
+def memory_limit(n_bytes: int | None = MEMORY) -> AbstractContextManager[None]:
     """Raise ``MemoryError`` inside the block if it takes ``n_bytes`` more than the process has; Linux only.
 
     Elsewhere, and for ``None``, there is no limit. The limit is lifted at the end.
     """
-    room = _address_space() if n_bytes is not None else 0
-    if not room or n_bytes is None:
-        yield
-        return
-    import resource
+    return nullcontext() if n_bytes is None else _Bound(n_bytes)
 
-    soft, hard = before = resource.getrlimit(resource.RLIMIT_AS)
-    wanted = room + n_bytes
-    bounds = [bound for bound in (soft, hard, wanted) if bound != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min(bounds), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+
+class _Bound:
+    """The limit of memory."""
+
+    __slots__ = ("before", "n_bytes")
+
+    def __init__(self, n_bytes: int) -> None:
+        self.n_bytes = n_bytes
+
+    def __enter__(self) -> None:
+        self.before: tuple[int, int] | None = None
+        if room := _address_space():
+            import resource
+
+            soft, hard = before = resource.getrlimit(resource.RLIMIT_AS)
+            wanted = room + self.n_bytes
+            bounds = [bound for bound in (soft, hard, wanted) if bound != resource.RLIM_INFINITY]
+            resource.setrlimit(resource.RLIMIT_AS, (min(bounds), hard))
+            self.before = before
+
+    def __exit__(self, *_: object) -> None:
+        if self.before:
+            import resource
+
+            resource.setrlimit(resource.RLIMIT_AS, self.before)
+
+
+_statm = (0, -1)  # a process, and the file in which the system says how much memory that process has
 
 
 def _address_space() -> int:
-    """How many bytes of addresses this process has; 0 where the system does not say so."""
+    """How many bytes of addresses this process has; 0 where the system does not say so.
+
+    The file stays open, since opening it takes longer than reading it; a copy of the process opens its own.
+    """
+    global _statm
     try:
         import resource
 
-        file = os.open("/proc/self/statm", os.O_RDONLY)
+        pid = os.getpid()
+        if _statm[0] != pid:
+            _statm = pid, os.open("/proc/self/statm", os.O_RDONLY)
         try:
-            return int(os.read(file, 100).split(maxsplit=1)[0]) * resource.getpagesize()
-        finally:
-            os.close(file)
-    except (ImportError, OSError, ValueError):
+            numbers = os.pread(_statm[1], 200, 0).split()
+        except OSError:
+            numbers = []
+        if len(numbers) != 7:  # somebody has closed it, and its number may be that of another file
+            _statm = pid, os.open("/proc/self/statm", os.O_RDONLY)
+            numbers = os.pread(_statm[1], 200, 0).split()
+        return int(numbers[0]) * resource.getpagesize()
+    except (ImportError, OSError, ValueError, AttributeError):
         return 0
