@@ -187,16 +187,18 @@ def is_dangerous(tree: ast.AST) -> bool:
 
 def names_in(tree: ast.AST) -> set[str]:
     """All names in a tree: variables, attributes, what is imported."""
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    names |= {
-        alias.name.split(".")[-1]
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    }
+    names: set[str] = set()
+    attributes: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            attributes.add(node.attr)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.name.split(".")[-1] for alias in node.names}
     if "pickle" in names:
         names.add("Unpickler")
-    return names | {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    return names | attributes
 
 
 def changes(tree: ast.FunctionDef, say: Speaker) -> list[Change]:
