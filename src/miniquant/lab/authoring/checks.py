@@ -234,10 +234,12 @@ def the_oracle_is_not_the_reference(spec: Exercise) -> Iterator[str]:
         if event == "call" and frame.f_code is code:
             called.append(frame.f_code.co_name)
 
-    before = sys.getprofile()
+    before, known = sys.getprofile(), expected_of.cache_info().hits
     sys.setprofile(watch)
     try:
-        expected_of.__wrapped__(spec)  # not the cached ones
+        expected_of(spec)
+        if expected_of.cache_info().hits > known:  # they were computed before, and nobody watched
+            expected_of.__wrapped__(spec)
     finally:
         sys.setprofile(before)
     if called or spec.oracle is spec.reference:
@@ -245,10 +247,10 @@ def the_oracle_is_not_the_reference(spec: Exercise) -> Iterator[str]:
 
 
 CLAIMS: tuple[Claim, ...] = (
+    the_oracle_is_not_the_reference,  # first: what it computes is kept for the others
     the_reference_passes,
     a_starter_is_not_attempted,
     texts_are_whole,
-    the_oracle_is_not_the_reference,
     cases_are_the_same_every_time,
     every_mistake_is_named,
     mistakes_can_be_told_apart,

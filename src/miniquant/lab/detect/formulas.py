@@ -203,6 +203,8 @@ def _times(c: float, words: str) -> str:
 
 def _close(a: float, b: float) -> bool:
     """Whether two numbers are equal but for their last digits; whole numbers that a float holds must be equal."""
+    if not math.isclose(a, b, rel_tol=1e-6):
+        return False
     if float(a).is_integer() and float(b).is_integer():
         return a == b or (max(abs(a), abs(b)) >= EXACT and math.isclose(a, b, rel_tol=1e-15))
-    return math.isclose(a, b, rel_tol=1e-6) and passes(a, b)
+    return passes(a, b)

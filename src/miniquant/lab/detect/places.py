@@ -86,17 +86,17 @@ def _moved(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
             return
         places = f"{k} place" + "s" * (k > 1)
         cure = "Look at where the count, or the first byte, begins."
-        if len(set(e[k:].tolist())) > 1 + (not weak) and same(e[k:], g[:-k]):
+        if same(e[k:], g[:-k]) and len(set(e[k:].tolist())) > 1 + (not weak):
             text = f"each value is the one that belongs {places} further on, where there is one"
             yield Seen("moved", text, cure, 15, weak=weak)
-        if len(set(e[:-k].tolist())) > 1 + (not weak) and same(e[:-k], g[k:]):
+        if same(e[:-k], g[k:]) and len(set(e[:-k].tolist())) > 1 + (not weak):
             text = f"each value is the one that belongs {places} before, where there is one"
             yield Seen("moved", text, cure, 15, weak=weak)
 
 
 def moved_by(e: np.ndarray, g: np.ndarray, k: int) -> bool:
     """Whether each value is the one that belongs ``k`` places before; not so if only few are left to compare."""
-    return 0 < k < len(e) // 2 and len(set(e.tolist())) > 2 and same(e[:-k], g[k:])
+    return 0 < k < len(e) // 2 and same(e[:-k], g[k:]) and len(set(e.tolist())) > 2
 
 
 def _repeated(e: np.ndarray, g: np.ndarray, unit: str) -> Iterator[Seen]:

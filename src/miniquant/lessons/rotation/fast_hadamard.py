@@ -1,6 +1,8 @@
 """The Hadamard transform by sums and differences."""
 
+import functools
 import math
+from operator import mul
 
 import numpy as np
 
@@ -27,9 +29,15 @@ def oracle(x):
     n = x.shape[1]
     found = []
     for row in x.tolist():
-        sums = (math.fsum(v if (i & j).bit_count() % 2 == 0 else -v for i, v in enumerate(row)) for j in range(n))
+        sums = (math.fsum(map(mul, row, column)) for column in _signs(n))
         found.append([s / n**0.5 for s in sums])
     return np.array(found).reshape(x.shape)
+
+
+@functools.lru_cache(maxsize=16)
+def _signs(n):
+    """The signs of each column: many inputs have as many columns."""
+    return [[-1.0 if (i & j).bit_count() % 2 else 1.0 for i in range(n)] for j in range(n)]
 
 
 def cases(random):
