@@ -1,7 +1,8 @@
 """llama.cpp's processes in the tests: copies of one that has the imports, as ``multiprocessing`` makes them.
 
 A process of its own for every file stays; what hundreds of tests need not repeat is the start of Python and numpy.
-``tests/evaluate/test_llamacpp.py`` starts one in the usual way, and so do the notebooks.
+``tests/evaluate/test_llamacpp.py`` starts one in the usual way. In the notebooks that are tested it is a copy of the
+kernel (``tools/prepared_kernels.py``).
 """
 
 from __future__ import annotations

@@ -7,8 +7,10 @@ Each notebook's kernel is then a copy of that process: ``os.fork`` takes a few m
 takes seconds. No kernel has seen the cells of another notebook; what slow functions of the library gave them is shared,
 as ``tools/remembered.py`` says.
 
+llama.cpp, which has a process of its own, has a copy of the kernel there: Python, numpy and the library are in it.
+
 A figure of this library is drawn as SVG only. A notebook stores it as PNG, too, but nbval compares no PNG, and
-``tools/notebooks.py`` draws both. With ``MINIQUANT_THOROUGH=1`` the tests do so, too.
+``tools/notebooks.py`` draws both. With ``MINIQUANT_THOROUGH=1`` the tests do so, too, and start llama.cpp as usual.
 
 A notebook that asks what is imported (``sys.modules``) gets a kernel of the usual kind. Where there is no ``os.fork``
 (Windows), all of them do.
@@ -16,6 +18,7 @@ A notebook that asks what is imported (``sys.modules``) gets a kernel of the usu
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import importlib
 import json
@@ -26,8 +29,11 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from jupyter_client import launcher
@@ -44,8 +50,10 @@ LIBRARIES = (
     "gguf",
     "hypothesis.strategies",
     "numba",
+    "xllamacpp",
     "miniquant.calibrate",
     "miniquant.evaluate.llamacpp",
+    "miniquant.evaluate.llamacpp_process",
     "miniquant.evaluate.quality",
     "miniquant.evaluate.speech",
     "miniquant.inspect.hexview",
@@ -255,6 +263,53 @@ def _draw_once() -> None:
     pylabtools.print_figure = print_figure
 
 
+class _Llama:
+    """As much of ``subprocess.Popen`` as ``LlamaCpp`` needs: a copy of the kernel, which has numpy and the library."""
+
+    def __init__(self, command: list[str], *, stdin: int, stdout: int, stderr: Any, env: dict[str, str]) -> None:
+        (its_input, requests), (answers, its_output) = os.pipe(), os.pipe()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # a kernel has threads, and the copy needs none of them
+            self.pid = os.fork()
+        if not self.pid:
+            _become_llama((its_input, its_output, stderr.fileno()), env)
+        os.close(its_input)
+        os.close(its_output)
+        self.stdin, self.stdout = os.fdopen(requests, "wb"), os.fdopen(answers, "rb")
+        self.returncode: int | None = None
+
+    def wait(self) -> int:
+        if self.returncode is None:
+            self.returncode = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        return self.returncode
+
+    def kill(self) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, 9)
+
+
+def _become_llama(streams: tuple[int, int, int], env: dict[str, str]) -> None:
+    """In the copy: the streams and the environment that it should have, and then its requests; no return."""
+    from miniquant.evaluate import llamacpp_process
+
+    code = 1
+    try:
+        faulthandler.disable()  # ipykernel has it write to what is now the log
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # whoever waits for the end of a pipe waits for no other copy
+        sys.stdin, sys.stderr = open(0, encoding="utf-8"), open(2, "w", encoding="utf-8")  # noqa: SIM115
+        os.environ.clear()
+        os.environ.update(env)
+        llamacpp_process._serve()
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
 def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     """In the copy: the folder and the environment that the kernel should have, and then the kernel; no return."""
     from ipykernel.kernelapp import IPKernelApp
@@ -268,6 +323,8 @@ def _become_kernel(start: list[str], env: dict[str, str], cwd: str) -> None:
     del sys.path[0]  # the folder of this file
     if os.environ.get("MINIQUANT_THOROUGH") != "1":
         _draw_once()
+        if sys.platform == "linux" and (llamacpp := sys.modules.get("miniquant.evaluate.llamacpp")):
+            llamacpp.subprocess = SimpleNamespace(Popen=_Llama, PIPE=subprocess.PIPE)  # type: ignore[attr-defined]
     start = [*start, "--HistoryManager.enabled=False"]  # no database of what was typed
     sys.argv = ["ipykernel_launcher", *start]
     try:

@@ -92,6 +92,31 @@ def test_a_kernel_that_has_the_lab_already_explains_a_missing_name_and_keeps_no_
     manager.shutdown_kernel()
 
 
+ASKED = """
+import os, sys
+from miniquant.evaluate.llamacpp import LlamaCpp, LlamaCppError
+with LlamaCpp(None) as llama, LlamaCpp(None) as other:
+    parents = [open(f"/proc/{each._process.pid}/stat").read().split()[3] for each in (llama, other)]
+    print(parents == 2 * [str(os.getpid())], other.block(8), llama.block(2), end=" ")
+    llama._requests.close()
+    print(llama._process.wait(), end=" ")
+    os.kill(other._process.pid, 6)
+    try:
+        other.block(8)
+    except LlamaCppError as error:
+        print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc whose child a process is")
+def test_llamacpp_in_a_kernel_is_a_copy_of_it_that_ends_and_fails_alone(prepared, tmp_path):
+    prepared.libraries = ("miniquant.evaluate.llamacpp_process", *prepared.libraries)
+    manager, client = started(tmp_path)
+    assert said(client, ASKED) == "True (32, 34) (32, 18) 0 llama.cpp ended with code -6 in block:"
+    client.stop_channels()
+    manager.shutdown_kernel()
+
+
 def test_an_interrupt_stops_a_cell_and_a_kernel_that_died_is_known_to_be_dead(prepared, tmp_path):
     manager, client = started(tmp_path)
     message = client.execute("import time; print('begun', flush=True); time.sleep(60)")
