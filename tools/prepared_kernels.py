@@ -18,7 +18,6 @@ A notebook that asks what is imported (``sys.modules``) gets a kernel of the usu
 
 from __future__ import annotations
 
-import faulthandler
 import gc
 import importlib
 import json
@@ -294,7 +293,6 @@ def _become_llama(streams: tuple[int, int, int], env: dict[str, str]) -> None:
 
     code = 1
     try:
-        faulthandler.disable()  # ipykernel has it write to what is now the log
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
         os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # whoever waits for the end of a pipe waits for no other copy
