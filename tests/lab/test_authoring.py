@@ -84,15 +84,16 @@ def test_what_is_wrong_with_an_exercise_is_reported(spec, said):
     assert any(said in problem for problem in problems(spec)), problems(spec)
 
 
-@pytest.fixture
-def checkout(tmp_path):
-    left_out = shutil.ignore_patterns("__pycache__", "*.safetensors", "workspace")  # large, and not needed
-    for part in ("src", "solutions", "tools"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out)
-    for folder in ("notebooks", "book"):
-        (tmp_path / folder).mkdir()
-    shutil.copy(ROOT / "book/course.toml", tmp_path / "book")
-    return tmp_path
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("checkout")
+    left_out = shutil.ignore_patterns("*.safetensors", "workspace")  # large, and not needed
+    for part in ("src", "tools"):
+        shutil.copytree(ROOT / part, folder / part, ignore=left_out)
+    for part in ("solutions", "notebooks", "book"):  # a lab without a notebook is no lab, and its lessons wait
+        (folder / part).mkdir()
+    shutil.copy(ROOT / "book/course.toml", folder / "book")
+    return folder
 
 
 IN_THE_CHECKOUT = """
