@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
+from jupyter_client.provisioning import local_provisioner
 from places import ROOT
 
 from miniquant.core.errors import MiniquantError
 from miniquant.lab.authoring.rehearse import runs_with
+from tools.prepared_kernels import Prepared
 
 FIRST = ROOT / "notebooks" / "00-five-minutes.ipynb"
 UNUSUAL = {  # right, and not what the solution does
@@ -21,6 +25,19 @@ def byte_order(data, magic):
     return "little" if little == magic else "big" if big == magic else "neither"
 """,
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def prepared(tmp_path_factory):
+    """The kernels are copies of one process, which has imported what a kernel takes longest to import."""
+    if not hasattr(os, "fork"):
+        yield
+        return
+    process = Prepared(("ipykernel.kernelapp", "numpy"), tmp_path_factory.mktemp("prepared"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_provisioner, "launch_kernel", process.launch)
+        yield
+        process.end()
 
 
 def test_lab_00_runs_to_its_end_with_right_answers_in_another_style():
