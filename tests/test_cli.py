@@ -230,12 +230,19 @@ def shell(line, **environment):
 
 @posix
 @pytest.mark.parametrize("command", ["hexdump", "inspect", "list"])
-def test_a_pipe_and_a_device_are_refused_in_one_line(files, command):
-    for source in (f"<(cat {files}/q8.gguf)", "/dev/zero"):
-        done = shell(f"miniquant {command} {source}")
-        assert done.returncode == 1
-        assert b"this is a pipe or a device; save what it gives as a file first" in done.stderr
-        assert done.stderr.count(b"\n") == 1
+def test_a_pipe_and_a_device_are_refused_in_one_line(files, command, monkeypatch, capsys):
+    pipe, fed = os.pipe()
+    os.write(fed, (files / "q8.gguf").read_bytes()[:4096])
+    os.close(fed)
+    for source in (f"/dev/fd/{pipe}", "/dev/zero"):
+        monkeypatch.setattr(sys, "argv", ["miniquant", command, source])
+        with pytest.raises(SystemExit) as stopped:
+            run()
+        assert stopped.value.code == 1
+        error = capsys.readouterr().err
+        assert "this is a pipe or a device; save what it gives as a file first" in error
+        assert error.count("\n") == 1
+    os.close(pipe)
 
 
 def test_a_closed_stream_changes_no_exit_code(files):
@@ -255,15 +262,30 @@ def test_what_is_printed_to_a_closed_stream_does_not_reach_the_file_that_is_writ
     assert (tmp_path / "closed.gguf").read_bytes() == (tmp_path / "open.gguf").read_bytes()
 
 
+IN_TURN = """import json, sys
+from miniquant.cli import run
+codes = []
+for sys.argv in json.loads(sys.argv[1]):
+    try:
+        run()
+    except SystemExit as end:
+        codes.append(end.code or 0)
+print(codes)"""
+
+
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
-def test_a_letter_that_the_encoding_lacks_is_escaped(files, encoding, tmp_path):
-    write_gguf(tmp_path / "m.gguf", {"größe": np.ones((2, 2), np.float32)}, {"general.architecture": "語é"})
-    for command in ("list", "inspect", "hexdump") if encoding == "latin-1" else ():  # for ascii click does it
-        assert shell(f"miniquant {command} {tmp_path}/m.gguf", PYTHONIOENCODING=encoding).returncode == 0
-    done = shell(f"miniquant inspect {tmp_path}/m.gguf --json", PYTHONIOENCODING=encoding)
-    assert json.loads(done.stdout.decode(encoding))["arch"] == "語é"
-    missing = shell(f"miniquant list {tmp_path}/語", PYTHONIOENCODING=encoding)
-    assert missing.returncode == 2
+def test_a_letter_that_the_encoding_lacks_is_escaped(encoding, tmp_path):
+    path = f"{tmp_path}/m.gguf"
+    write_gguf(path, {"größe": np.ones((2, 2), np.float32)}, {"general.architecture": "語é"})
+    commands = [["inspect", path, "--json"], ["list", f"{tmp_path}/語"]]
+    commands += [[command, path] for command in ("list", "inspect", "hexdump") if encoding == "latin-1"]  # else click's
+    line = json.dumps([["miniquant", *arguments] for arguments in commands])
+    command = [sys.executable, "-W", "always::RuntimeWarning", "-c", IN_TURN, line]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "PYTHONIOENCODING": encoding})
+    assert b"Traceback" not in done.stderr and b"Warning" not in done.stderr
+    printed = done.stdout.decode(encoding)
+    assert json.JSONDecoder().raw_decode(printed)[0]["arch"] == "語é"
+    assert json.loads(printed.splitlines()[-1]) == [0, 2, 0, 0, 0][: len(commands)]
 
 
 def test_a_name_that_is_not_utf8_can_be_read_and_named(files, tmp_path):
