@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from held_out import windows
+from thorough import tried
 
 from miniquant.core.errors import MiniquantError, SchemeError
 from miniquant.evaluate.kv_cache import TYPES, CacheShape, cache_qualities, float32_logits
@@ -93,7 +94,7 @@ def test_with_rotation_each_head_s_64_numbers_were_multiplied_by_a_hadamard_matr
 
 def test_fewer_bits_cost_more_and_8_bits_cost_next_to_nothing(exported):
     pairs = [(kind, kind) for kind in ("F16", "Q8_0", "Q5_0", "Q4_0")]
-    found = cache_qualities(exported("F32"), pairs, windows(3))
+    found = cache_qualities(exported("F32"), pairs, windows(tried(1, 3)))
     kl = [found[pair].kl_divergence.mean for pair in pairs]
     assert kl == sorted(kl)
     assert kl[0] < 1e-6 < kl[1] < 2e-4
@@ -101,14 +102,14 @@ def test_fewer_bits_cost_more_and_8_bits_cost_next_to_nothing(exported):
 
 
 def test_keys_and_values_are_told_apart(exported):
-    found = cache_qualities(exported("F32"), [("Q4_0", "F16"), ("F16", "Q4_0")], windows(2), rotate=False)
+    found = cache_qualities(exported("F32"), [("Q4_0", "F16"), ("F16", "Q4_0")], windows(tried(1, 2)), rotate=False)
     keys, values = (quality.kl_divergence.mean for quality in found.values())
     assert list(found) == [("Q4_0", "F16"), ("F16", "Q4_0")]
     assert keys > values > 1e-4
 
 
 def test_another_reference_may_be_given(exported, trained):
-    path, chosen = exported("F32"), windows(2)
+    path, chosen = exported("F32"), windows(tried(1, 2))
     ours = cache_qualities(path, [("F16", "F16")], chosen, reference=trained)["F16", "F16"]
     theirs = cache_qualities(path, [("F16", "F16")], chosen)["F16", "F16"]
     assert np.array_equal(ours.nll, theirs.nll)
@@ -121,7 +122,7 @@ def test_logits_with_a_float32_cache_are_one_array_a_window(exported):
 
 
 def test_the_logits_of_the_last_file_are_kept(exported, monkeypatch):
-    path, chosen = exported("F32"), windows(2)[:, :9]
+    path, chosen = exported("F32"), windows(tried(1, 2))[:, :9]
     known = float32_logits(path, chosen)
     monkeypatch.setattr("miniquant.evaluate.kv_cache.LlamaCpp", None)
     assert np.array_equal(float32_logits(path, chosen), known)
