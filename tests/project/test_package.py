@@ -36,10 +36,11 @@ BUILT_FROM = (
 
 BUILD = """import os, sys
 from setuptools import build_meta
-out, *folders = sys.argv[1:]  # a build changes what stands there
-for folder in folders:
-    os.chdir(folder)
-    build_meta.build_wheel(out)"""
+out, library, models = sys.argv[1:]  # a build changes what stands there
+os.chdir(library)
+build_meta.build_wheel(out)
+os.chdir(models)
+build_meta.build_wheel(out, {"--build-option": "--compression=stored"})  # weights do not become much smaller"""
 
 
 def quiet(*command: object, **options) -> str:
