@@ -76,7 +76,7 @@ for line in sys.stdin:
 def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path):
     """Before and after every system call that changes a name or flushes a file; and the next writer tidies up.
 
-    Where there is no old model, on ordinary days only before: what was after is nearly what is before the next call.
+    On ordinary days only before: what was after is nearly what is before the next call.
     """
     old, new = tmp_path / "old.gguf", tmp_path / "new.gguf"
     write_llama(old, TINY, more=written("old"))
@@ -84,7 +84,7 @@ def test_whenever_a_writer_is_killed_the_old_model_or_the_new_one_loads(tmp_path
     for there in ("old", "none"):
         (tmp_path / there).mkdir()
     write_bump(old, tmp_path / "old" / "weights.bump")
-    steps = [("old", n) for n in range(2, 66)] + [("none", n) for n in range(2, 48, tried(2, 1))]
+    steps = [(there, n) for there, last in (("old", 66), ("none", 48)) for n in range(2, last, tried(2, 1))]
     folders = [(tmp_path / f"{there} {n}", there, n) for there, n in steps]
     lines = []
     for folder, there, n in folders:
