@@ -85,7 +85,7 @@ def attempt(saved, name, file, path, value):
         return True
 
 
-@settings(max_examples=tried(25, 100))
+@settings(max_examples=tried(15, 100))
 @given(st.data(), st.sampled_from(NAMES), st.sampled_from(FILES), ANYTHING)
 def test_any_value_in_any_place_is_converted_or_refused(saved, data, name, file, value):
     known = list(places(saved[1][name][file]))
@@ -96,7 +96,7 @@ def test_any_value_in_any_place_is_converted_or_refused(saved, data, name, file,
 NUMBERS = st.sampled_from([1, 2, 3, 7, 100, 511, 2**31 - 1, 1e-30, 1e-6, 0.5, 1.0, 1e30])
 
 
-@settings(max_examples=tried(15, 50))
+@settings(max_examples=tried(10, 50))
 @given(st.data(), st.sampled_from(NAMES), NUMBERS)
 def test_any_number_for_a_number_is_converted_or_refused(saved, data, name, value):
     """Most of these are refused, since the shapes do not fit; context, base, epsilon and the roles may be anything."""
@@ -113,7 +113,7 @@ def value_at(saved, name, path):
     return inner
 
 
-@settings(max_examples=tried(15, 50))
+@settings(max_examples=tried(10, 50))
 @given(st.sampled_from(FILES), st.integers(0, 10**6), st.binary(max_size=4))
 @example("config.json", 0, b"\xef\xbb\xbf")
 def test_any_bytes_in_any_place_are_converted_or_refused(saved, file, at, data):

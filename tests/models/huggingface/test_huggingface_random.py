@@ -12,6 +12,7 @@ import torch
 from hf_models import as_the_file_has_it, greedy, logits, make_tokenizer, save_gpt2, save_llama, save_qwen2
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from thorough import tried
 
 from miniquant.core.errors import SchemeError
 from miniquant.evaluate.llamacpp import LlamaCpp
@@ -105,19 +106,19 @@ def widths(config):
     return {"d": config["hidden_size"], "mlp": config["intermediate_size"], "heads": heads}
 
 
-@settings(max_examples=12)
+@settings(max_examples=tried(6, 30))
 @given(llamas(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_llama_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_llama, config, kind)
 
 
-@settings(max_examples=10)
+@settings(max_examples=tried(6, 30))
 @given(qwen2s(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_qwen2_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_qwen2, config, kind)
 
 
-@settings(max_examples=12)
+@settings(max_examples=tried(6, 30))
 @given(gpt2s(), st.sampled_from(list(FILE_TYPES)) | st.just("F32"))
 def test_a_gpt2_of_any_shape_is_the_same_in_llamacpp(config, kind):
     check(save_gpt2, config, kind)
