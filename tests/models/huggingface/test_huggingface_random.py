@@ -87,9 +87,11 @@ def check(save, config, kind):
             return
         with read_gguf(path) as file:
             assert file.tensors.keys() == types.keys()
+        plain = logits(model, IDS) if kind == "F32" else None
         with torch.no_grad():
             as_the_file_has_it(model, path)
         expected = logits(model, IDS)
+        assert plain is None or np.array_equal(plain, expected)
         bound = BOUNDS.get(kind, 0.12) if save is not save_gpt2 else max(3e-3, BOUNDS.get(kind, 0.12))
         with LlamaCpp(path, float32_cache=True) as llama:
             assert np.abs(llama.logits(IDS) - expected).max() < bound
