@@ -33,7 +33,7 @@ def prepared(tmp_path_factory):
     if not hasattr(os, "fork"):
         yield
         return
-    process = Prepared(("ipykernel.kernelapp", "numpy"), tmp_path_factory.mktemp("prepared"))
+    process = Prepared(("ipykernel.kernelapp", "numpy"), tmp_path_factory.mktemp("p"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local_provisioner, "launch_kernel", process.launch)
         yield
