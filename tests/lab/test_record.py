@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -12,15 +13,14 @@ import pytest
 from miniquant.lab import progress, record
 
 PROCESSES, WRITES = 4, 25
-WRITER = """
-import sys
-from miniquant.lab import record
-print("ready", flush=True)
-sys.stdin.readline()
-for number in range(int(sys.argv[2])):
-    record.write(f"{sys.argv[1]}_{number}", "passed")
-    record.write("shared", "failed")
-"""
+
+
+def write(number, together):
+    """What one of the processes does, once all of them are there."""
+    together.wait()
+    for each in range(WRITES):
+        record.write(f"{number}_{each}", "passed")
+        record.write("shared", "failed")
 
 
 @pytest.fixture(autouse=True)
@@ -31,19 +31,14 @@ def place(tmp_path, monkeypatch):
 
 
 def test_four_notebooks_that_write_at_once_lose_no_entry():
-    command = [sys.executable, "-c", WRITER]
-    writers = [
-        subprocess.Popen([*command, str(n), str(WRITES)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        for n in range(PROCESSES)
-    ]
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    together = context.Barrier(PROCESSES)
+    writers = [context.Process(target=write, args=(number, together)) for number in range(PROCESSES)]
     for writer in writers:
-        assert writer.stdout.readline() == "ready\n"
+        writer.start()
     for writer in writers:
-        writer.stdin.write("go\n")
-        writer.stdin.flush()
-    for writer in writers:
-        writer.communicate()
-        assert writer.returncode == 0
+        writer.join()
+        assert writer.exitcode == 0
     found = record.read()
     assert len(found) == PROCESSES * WRITES + 1
     assert found["shared"] == {"status": "failed", "checks": PROCESSES * WRITES}
