@@ -87,7 +87,7 @@ def test_what_is_wrong_with_an_exercise_is_reported(spec, said):
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory):
     folder = tmp_path_factory.mktemp("checkout")
-    left_out = shutil.ignore_patterns("*.safetensors", "workspace")  # large, and not needed
+    left_out = shutil.ignore_patterns("*.safetensors", "workspace", "*.pyc.*")  # large, or in the making
     for part in ("src", "tools"):
         shutil.copytree(ROOT / part, folder / part, ignore=left_out)
     for part in ("solutions", "notebooks", "book"):  # a lab without a notebook is no lab, and its lessons wait
