@@ -137,7 +137,7 @@ def test_export_refuses_a_pickle_and_an_unknown_extension(tmp_path):
 
 def test_perplexity_is_the_same_from_both_containers_and_in_llama_cpp(files):
     def measure(name, *options):
-        result = call("perplexity", files / name, "--windows", "6", "--json", *options)
+        result = call("perplexity", files / name, "--windows", "2", "--json", *options)
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)["perplexity"]["mean"]
 
