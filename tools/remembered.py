@@ -33,6 +33,7 @@ FUNCTIONS = (
     "miniquant.evaluate.kv_cache:cache_qualities",
     "miniquant.evaluate.speech:speak",
     "miniquant.plots.style:svg",
+    "miniquant.runtime.memory:measure",
 )
 WORTH = 0.02  # seconds: what takes less is not kept
 LEAST = 2**17  # bytes of an array: with fewer, looking for a result takes longer than computing it
