@@ -50,7 +50,6 @@ LIBRARIES = (
     "hypothesis.strategies",
     "numba",
     "xllamacpp",
-    "miniquant.calibrate",
     "miniquant.evaluate.llamacpp",
     "miniquant.evaluate.llamacpp_process",
     "miniquant.evaluate.quality",
@@ -58,10 +57,12 @@ LIBRARIES = (
     "miniquant.inspect.hexview",
     "miniquant.inspect.markup",
     "miniquant.lab",
-    "miniquant.models.pretrained",
     "miniquant.models.to_gguf",
     "miniquant.plots",
-    "miniquant.models.corpus:training_documents",  # what stands behind a colon is called
+    "miniquant.models.corpus:training_documents",  # what stands behind a colon is called, for what it keeps
+    "miniquant.models.corpus:held_out_windows",
+    "miniquant.calibrate:calibration_tokens",
+    "miniquant.models.pretrained:load_pretrained",
     "miniquant.models.minillama:load_minillama",  # imports transformers
 )
 
@@ -191,6 +192,7 @@ def _serve() -> None:
     listening.listen()
     listening.settimeout(2)
     os.rename(f"{address}.new", address)  # who finds it there can connect, and waits
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # no threads here, which a copy would lack
     os.environ.setdefault("MPLBACKEND", BACKEND)  # matplotlib looks at it once, when it is imported
     sys.modules["debugpy"] = None  # type: ignore[assignment]  # nobody debugs here, and each kernel would import it
     gc.disable()  # what is imported stays
