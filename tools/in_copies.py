@@ -11,6 +11,7 @@ from __future__ import annotations
 import gc
 import itertools
 import os
+import traceback
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from typing import Any
@@ -132,6 +133,9 @@ def _become_copy(session: pytest.Session, items: Iterator[pytest.Item], to: Conn
             hook.pytest_runtest_protocol(item=item, nextitem=following)
             item = following
         code = 0
+    except Exception:  # of pytest itself, or of a plugin: a test's own errors are in its report
+        capture.stop_global_capturing()
+        traceback.print_exc()
     finally:
         to.close()
         os._exit(code)

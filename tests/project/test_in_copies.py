@@ -79,6 +79,15 @@ def test_a_copy_that_dies_fails_its_test_and_others_run_what_it_has_left(tmp_pat
     assert done.returncode == 1
 
 
+def test_an_error_of_a_plugin_is_shown_and_the_run_ends_as_pytest_does_then(tmp_path):
+    fails = "def pytest_runtest_protocol(item):\n    if item.name == 'test_b': raise ValueError('of a plugin')\n"
+    files = {"test_two.py": "def test_a(): pass\ndef test_b(): pass\ndef test_c(): pass\n"}
+    (tmp_path / "conftest.py").write_text(fails, "utf-8")
+    done = run(tmp_path, files, "-q", "--copies", "1")
+    assert "ValueError: of a plugin" in done.stderr
+    assert done.returncode == pytest.ExitCode.INTERNAL_ERROR
+
+
 def test_after_as_many_failures_as_are_allowed_nothing_more_is_run(tmp_path):
     slow = "import time\ndef test_a(): assert 0\ndef test_b(): time.sleep(50)\n"
     done = run(tmp_path, {"test_slow.py": slow}, "-x", "--copies", "1")
