@@ -131,6 +131,18 @@ def test_the_logits_of_the_last_file_are_kept(exported, monkeypatch):
             float32_logits(*other)
 
 
+def test_a_change_of_the_second_part_of_a_model_is_a_change(exported, tmp_path, monkeypatch):
+    one, two = (tmp_path / f"m [x]-0000{n}-of-00002.gguf" for n in (1, 2))
+    one.write_bytes(exported("F32").read_bytes())
+    two.write_bytes(b"a tensor")
+    float32_logits(one, windows(2)[:, :9])
+    monkeypatch.setattr("miniquant.evaluate.kv_cache.LlamaCpp", None)
+    float32_logits(one, windows(2)[:, :9])  # they are kept
+    two.write_bytes(b"A tensor")
+    with pytest.raises(TypeError):  # they would have to be computed
+        float32_logits(one, windows(2)[:, :9])
+
+
 def test_a_model_of_two_key_value_heads_needs_half_the_cache(tmp_path):
     convert_folder(minillama.folder(), tmp_path / "m.gguf", "F16")
     assert CacheShape.of(tmp_path / "m.gguf") == CacheShape(layers=4, kv_heads=2, width_k=64, width_v=64)

@@ -11,9 +11,12 @@ float32 with a cache of other types, so the KL divergence is the price of the ca
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
+import re
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,11 +112,11 @@ def float32_logits(path: str | os.PathLike[str], windows: np.ndarray) -> list[np
     """llama.cpp's logits with a cache of float32, window by window: (length, vocabulary) float32 each.
 
     windows: (n, length + 1) int64. Those of the last file are kept, if they are not too large: one file is often
-    measured several times. Other windows, or a file whose bytes have changed, are computed.
+    measured several times. Other windows, or a file of which a byte has changed, in any of its parts, are computed.
     """
     digest = hashlib.sha256(f"{windows.shape}".encode() + np.ascontiguousarray(windows).tobytes())
-    if os.path.isfile(path):  # if it is none, llama.cpp says so
-        with open(path, "rb") as file:
+    for part in _parts(Path(path)):
+        with part.open("rb") as file:
             digest.update(hashlib.file_digest(file, "sha256").digest())
     if (key := digest.digest()) not in _last:
         with LlamaCpp(path, context=windows.shape[1] - 1, float32_cache=True) as llama:
@@ -123,6 +126,17 @@ def float32_logits(path: str | os.PathLike[str], windows: np.ndarray) -> list[np
             return found
         _last[key] = found
     return [one.copy() for one in _last[key]]
+
+
+def _parts(path: Path) -> list[Path]:
+    """The file and the other parts of its model, which llama.cpp opens with it: ``name-00001-of-00002.gguf`` and so on.
+
+    None if there is no such file: llama.cpp says so.
+    """
+    if not path.is_file():
+        return []
+    pattern = re.sub(r"(.*-)\d{5}(-of-\d{5}\.gguf)", r"\1[0-9][0-9][0-9][0-9][0-9]\2", glob.escape(path.name))
+    return sorted(path.parent.glob(pattern))
 
 
 class _Replayed:
