@@ -47,6 +47,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     options = session.config.option
     if session.testsfailed or options.collectonly or not options.copies or not hasattr(os, "fork"):
         return None
+    if folders := getattr(session.config, "_tmp_path_factory", None):
+        folders.getbasetemp()  # one for all copies; a copy would make its own, and nobody would remove it
     left = {item.nodeid: item for item in session.items}
     while left:
         before = len(left)

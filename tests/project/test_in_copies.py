@@ -79,6 +79,18 @@ def test_a_copy_that_dies_fails_its_test_and_others_run_what_it_has_left(tmp_pat
     assert done.returncode == 1
 
 
+def test_what_tests_wrote_is_in_one_folder_and_the_next_runs_remove_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTEST_DEBUG_TEMPROOT", str(tmp_path))
+    writes = "def test_{}(tmp_path): (tmp_path / 'large').write_text('data')\n"
+    files = {f"test_{name}.py": writes.format(name) for name in "abc"}
+    for _ in range(5):
+        assert run(tmp_path, files, "-q", "--copies", "3").returncode == 0
+    (folder,) = tmp_path.glob("pytest-of-*")
+    kept = [path for path in folder.iterdir() if not path.is_symlink()]
+    assert len(kept) == 3 and not [path for path in folder.rglob(".lock")]
+    assert all(len(list(path.rglob("large"))) == 3 for path in kept)
+
+
 def test_an_error_of_a_plugin_is_shown_and_the_run_ends_as_pytest_does_then(tmp_path):
     fails = "def pytest_runtest_protocol(item):\n    if item.name == 'test_b': raise ValueError('of a plugin')\n"
     files = {"test_two.py": "def test_a(): pass\ndef test_b(): pass\ndef test_c(): pass\n"}
