@@ -216,12 +216,12 @@ def size_of(case: Case) -> int:
 @functools.lru_cache(maxsize=4096)
 def _size_of(same: Same) -> int:
     case = same.value
-    return sum(map(_length, case)) + sum(part.size for part in case if isinstance(part, np.ndarray))
+    return sum(map(_length, case)) + sum(part.size for part in case if isinstance(part, np.ndarray | np.generic))
 
 
 def _length(part: Any) -> int:
-    """The characters of an argument; of an array so many for each value, so that it is the smaller one with fewer."""
-    if isinstance(part, np.ndarray):
+    """The characters of an argument; of an array or one of its numbers so many for each value, whatever its digits."""
+    if isinstance(part, np.ndarray | np.generic):
         return DIGITS * part.size
     return len(part) if isinstance(part, bytes) else len(repr(part))
 

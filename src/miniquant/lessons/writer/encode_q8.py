@@ -59,7 +59,7 @@ def cases(random):
         [[0, 0, 0], [-0.0, -0.0, -0.0]],
         [[1, 2, 127], [254, -2, 4]],
         [[1, 2], [127, -254], [-63.5, 0]],
-        [[0, 0], [127, 64]],
+        [[0, 0], [127, 64], [0, 0]],
         [[127.05, 2.5005, -3.5005]],  # the scale 1.0004 becomes 1 in float16
         [[190 * 2**-24, 2**-24, -190 * 2**-24, 0]],  # the scale 1.5 × 2**-24 becomes 2**-24, so that 190 is clipped
         [[1e-6, -1e-6], [127, -1], [95 * 2**-24, 0]],  # the first scale becomes 0 in float16, the last one its smallest number
