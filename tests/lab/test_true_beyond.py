@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 import numpy as np
@@ -69,3 +70,46 @@ def test_inputs_with_a_scheme_that_the_docstring_lacks_are_not_counted():
         return 2 * dims[0] * (dims[1] // 64) + int(np.prod(dims)) // 2 if scheme == "q4_per_group_64" else None
 
     assert "others are wrong" not in said(tensor_bytes)
+
+
+def test_a_quotient_just_below_a_half_is_no_half():
+    def quantize_per_channel(w, scale):
+        column = np.where(scale == 0, np.float32(np.inf), scale)[:, None]
+        return np.ceil(w / column - np.float32(0.5)).clip(-127, 127).astype(np.int8)
+
+    with_ties = np.float32([[127, 0.5, -1.5, 2.5], [127, -0.5, 0.5, -0.49999997]])
+    assert quantize_per_channel(with_ties, np.float32([1, 1]))[1, 3] == -1  # in float32, not as 0.5 in the other one
+    assert "ends in .5" not in said(quantize_per_channel)
+
+
+def test_an_argument_that_changes_one_result_has_an_effect():
+    def from_twos_complement(number, n_bits):
+        text = bin(number)
+        return number - 2**n_bits if len(text) == n_bits and number > 0 else number
+
+    text = said(from_twos_complement)
+    assert "had no effect: With another" not in text, text
+
+
+def test_what_is_in_nothing_is_not_said_to_be_wrong():
+    def what_costs(shapes, schemes, overhead):
+        for name in shapes:
+            return find("what_costs").reference({name: shapes[name]}, schemes, overhead)
+
+    text = said(what_costs)
+    assert "What is in them" not in text and "The results are not the right ones" in text, text
+
+
+def test_no_solution_without_a_helper_is_named_where_the_student_has_none():
+    def float16_value(data):
+        bits = int.from_bytes(data, "little")
+        sign, exponent, fraction = bits >> 15, (bits >> 10) & 0x1F, bits & 0x3FF
+        factor = -(1**sign)
+        if exponent == 31:
+            return math.nan if fraction else factor * math.inf
+        if exponent == 0:
+            return factor * fraction / 1024 * 2**-14
+        return factor * (1 + fraction / 1024) * 2 ** (exponent - 15)
+
+    report = evaluate(find("float16_value"), float16_value)
+    assert "With one small change at `-(1**sign)`" in report.cause, report

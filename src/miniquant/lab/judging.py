@@ -14,9 +14,11 @@ from .catalogue import find
 from .compare import Difference, short
 from .detect import Seen, see
 from .detect.calls import of_calls
+from .detect.kept import of_kept
 from .detect.lines import of_lines
 from .detect.probes import of_probes
 from .detect.seen import LITTLE
+from .detect.trials import NOT_TWICE
 from .diagnose import Match, diagnose
 from .guard import guarded
 from .limit import TooSlow
@@ -28,6 +30,8 @@ from .spec import Exercise, Finding, Function
 from .trace import trace_of
 from .verdict import Call, Facts, problem, problem_on_case, shown_first, size_of
 
+NO_WAY = "has no second way"  # a solution without one of its two branches
+REPAIR = "right with a small change"
 TELLING = 12  # what results show is telling up to this rank; beyond, a near solution is looked for
 
 
@@ -143,6 +147,11 @@ def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
     match, seen = diagnose(facts), see(facts)
     if other := of_calls(facts, _is_wrong):
         return {"certainty": SEEN, **_of_seen([other, *seen])}, frozenset()
+    if kept := of_kept(facts):
+        return {
+            "certainty": SEEN,
+            **_of_seen([kept, *(other for other in seen[:1] if other.title != NOT_TWICE)]),
+        }, frozenset()
     plain = bool(seen) and seen[0].plain
     if match and not plain and not _of_other_code(match, facts) and match.sure:
         return {"certainty": LIKELY, **_of_match(match)}, frozenset()
@@ -150,7 +159,11 @@ def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
         match = None  # what the results show says it all
     known = {"perhaps": _of_match(match)["mistake"]} if match else {}
     search = search and bool(seen) and seen[0].rank > TELLING and not plain
-    if search and (same := near(facts)):
+    same = near(facts) if search else None
+    if same and NO_WAY in same.text and (place := place_of_repair(facts)):  # the student's code may have another fault
+        found = Seen(REPAIR, place, "Look at this place.")
+        return {"certainty": SEEN, **_of_seen([found, seen[0]]), **known}, frozenset()
+    if same:
         text = {"mistake": same.text, "cause": f"The two agree {same.cases}.", "also": _also(seen[0])}
         return {"certainty": SAME, **text, **known}, same.covers
     if not seen:
@@ -168,7 +181,7 @@ def _of_other_code(match: Match, facts: Facts) -> bool:
 def _with_place(facts: Facts, seen: list[Seen]) -> list[Seen]:
     """What results show, and the place in the code that is wrong, if it is known; it comes before vague words."""
     if text := place_of_repair(facts):
-        place: Seen | None = Seen("right with a small change", text, "Look at this place.", rank=30)
+        place: Seen | None = Seen(REPAIR, text, "Look at this place.", rank=30)
     else:
         place = of_lines(facts)
     more = [found for found in (of_probes(facts), place) if found]

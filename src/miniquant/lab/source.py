@@ -6,6 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
+import types
 
 from .spec import Function
 
@@ -58,7 +59,10 @@ def does_otherwise(phrase: str, function: Function, solution: Function | None = 
     if dtype and dtype[1] not in body and not any(part in body for part in BY_LETTERS):
         return True
     done = phrase.split(" where the right one")[0]
-    fragments = [] if "leaves out" in done else re.findall(r"`([^`]+)`", done)
+    fragments = re.findall(r"`([^`]+)`", done)
+    if "leaves out" in done:  # whoever leaves out a function of another exercise has written it in another way
+        ours = [x for x in vars_of(solution) if f"`{x}(…)`" in done]
+        fragments = [f"{name}(…)" for name in ours]
     if any(name not in body for fragment in fragments for name in _named(fragment, function)):
         return True
     wanted = NUMBERS.search(phrase)
@@ -71,6 +75,12 @@ def does_otherwise(phrase: str, function: Function, solution: Function | None = 
     if solution is not None:  # a number of the solution must be there once more
         right = _count(ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(solution)))), abs(number))
     return mine <= right
+
+
+def vars_of(function: Function | None) -> list[str]:
+    """The names of the functions that stand beside a function in its module."""
+    beside = getattr(inspect.unwrap(function), "__globals__", {}) if function else {}
+    return [name for name, value in beside.items() if isinstance(value, types.FunctionType)]
 
 
 def _count(tree: ast.AST, number: float) -> int:

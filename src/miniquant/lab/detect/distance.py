@@ -59,9 +59,9 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
     if len(known) < len(calls) or not all(np.isfinite(x).all() for pair in known for x in pair):
         which = _finding_off(calls) or _parts_off(facts, calls) or _examples(calls)
         which += profile(calls, facts.spec.tolerance)
-        return Seen(
-            "wrong results", f"{_type_right(calls, 'of the results ')}what is in them is not right{which}", rank=99
-        )
+        what = _type_right(calls, "of the results ")
+        what = f"{what}what is in them is not right" if what else "the results are not the right ones"
+        return Seen("wrong results", what + which, rank=99)
     far = number(max(map(_farthest, calls, known)))
     others = [call for call in (*facts.further, *facts.fresh, *facts.changed) if call.comparable and call.problem]
     said = _traits(known, [pair for call in others if (pair := _pair(call, facts.spec.tolerance)) is not None])

@@ -230,8 +230,8 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
     if (np.abs(stored.values[differs]) == limit).all():
         text = f"every value that is wrong must be {-limit} or {limit}"
         yield Seen("the ends of the range", text, "Look at the largest weights, and at clipping.", 17)
-    quotient = stored.x / np.where(stored.scales == 0, 1, stored.scales)[:, None]
-    if (np.abs(quotient[differs] % 1 - 0.5) < 1e-6).all():
+    quotient = stored.x.astype(np.float32) / np.where(stored.scales == 0, 1, stored.scales).astype(np.float32)[:, None]
+    if (np.abs(quotient[differs]) % 1 == 0.5).all():
         yield Seen("halves", "only values of which the quotient ends in .5 are wrong", "Round halves to even.", 15)
     if (np.abs(quotient[differs]) > limit).all():
         where = f"above {limit}" if (quotient[differs] > 0).all() else f"beyond ±{limit}"

@@ -24,7 +24,9 @@ WIDER = {
     "int32": np.int64,
     "uint32": np.int64,
 }
-TRIES = 24  # calls with another argument
+TRIES = 80  # calls with another argument
+WIDENED = 24  # calls with a wider type, of inputs beyond the cases
+NOT_TWICE = "not the same twice"
 STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 
 
@@ -40,14 +42,14 @@ def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None  # addresses, say, which are others in every call
     text = "two calls with the same arguments, as tried in one case, give different results"
     text += ": something is kept, drawn at random, or never set"
-    return Seen("not the same twice", text, "Begin with fresh values inside the function.", plain=True)
+    return Seen(NOT_TWICE, text, "Begin with fresh values inside the function.", plain=True)
 
 
 def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """Right once the arguments have a wider type: so the arithmetic was too narrow."""
     narrow: set[tuple[str, str]] = set()
     beyond = [call for call in facts.further if call.comparable and call.problem]
-    for call in [*calls, *beyond[:TRIES]]:
+    for call in [*calls, *beyond[:WIDENED]]:
         case = list(call.case)
         found = False
         for index, value in enumerate(case):
@@ -98,12 +100,12 @@ def ignored(facts: Facts) -> Seen | None:
                 continue
             case = (*one.case[:index], two.case[index], *one.case[index + 1 :])
             right = attempt(facts.spec, facts.spec.oracle, case, 1.0)
-            if right.error or equal(right.result, one.expected.result):
+            if right.error:
                 continue
             mine = attempt(facts.spec, facts.function, case, 1.0)
             if mine.error or not equal(mine.result, one.outcome.result):
-                break
-            tried += 1
+                break  # where the right result stays the same, too: then it has an effect
+            tried += not equal(right.result, one.expected.result)
         else:
             if tried >= 3:
                 text = f"with another `{name}` the result stays the same"

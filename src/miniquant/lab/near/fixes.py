@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from typing import TypeGuard
 
 from .places import Change, Place, called, places
 from .wraps import OF_NUMPY, PREFIX
 
 LIKELY, POSSIBLE, FAR = 7, 8, 9  # ranks: after all changes that a solution is varied by
+FIRST = 0  # what is hardly ever meant is tried before them
 ORDER = "another order of statements"
 SIZE = 8  # so many nodes a piece of the solution may have to be put in place of the student's
 ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
@@ -43,6 +45,9 @@ def _of_node(place: Place, constants: list[int | float | str | bytes]) -> Iterat
     node = place.node
     if isinstance(node, ast.BinOp):
         yield from _of_operation(place, node)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and _is_power(node.operand):
+        power = node.operand  # -1 ** n becomes (-1) ** n
+        yield _change(place, ast.BinOp(ast.UnaryOp(ast.USub(), power.left), power.op, power.right), FIRST)
     elif isinstance(node, ast.AugAssign):
         for other in (*ARITHMETIC, ast.LShift, ast.RShift, ast.BitOr):
             if not isinstance(node.op, other):
@@ -66,6 +71,11 @@ def _of_node(place: Place, constants: list[int | float | str | bytes]) -> Iterat
                 yield _change(place, ast.Constant(value), LIKELY)
     elif _leaves(place):
         yield _change(place, ast.Pass(), LIKELY)
+
+
+def _is_power(node: ast.expr) -> TypeGuard[ast.BinOp]:
+    """Whether a number to some power is computed."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow) and isinstance(node.left, ast.Constant)
 
 
 def _leaves(place: Place) -> bool:

@@ -87,7 +87,7 @@ def traits(w):
         "a scale is 0": bool((stored == 0).any()),
         "a row that is not all zeros has a scale of 0": bool(((stored == 0) & (largest > 0)).any()),
         "a scale is less than 0.0001": bool((stored < 1e-4).any()),
-        "a weight divided by its scale ends in .5": bool((quotient % 1 == 0.5).any()),
+        "a weight divided by its scale ends in .5": bool((np.abs(quotient) % 1 == 0.5).any()),
         "a weight divided by its scale, rounded, is beyond 127": bool((np.rint(np.abs(quotient)) > 127).any()),
         "a negative weight is as far from 0 as any in its row": bool(((w.min(1) == -largest) & (largest > 0)).any()),
         "a scale is not the same in float16": bool((stored.astype(np.float32) != largest / np.float32(127)).any()),

@@ -1,0 +1,84 @@
+"""What a function keeps between calls is named, if the function is right once that is empty before each call."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pytest
+
+from miniquant.lab import evaluate, find
+
+SEEN: dict[bytes, tuple[int, int]] = {}
+MAGICS = {b"GGUF": "little"}
+
+
+def read_magic(data):
+    if data[:4] not in SEEN:
+        SEEN[data[:4]] = find("read_magic").reference(data)
+    return SEEN[data[:4]]
+
+
+def dequantize_per_channel(q, scale, rows=[]):  # noqa: B006
+    for numbers, one in zip(q, scale):
+        rows.append(numbers * one)
+    return np.array(rows[-len(q) :], np.float32) if len(rows) == len(q) else np.array(rows, np.float32)
+
+
+class Total:
+    parts: dict[str, int] = {}  # noqa: RUF012
+
+    def add(self, name, n):
+        self.parts[name] = self.parts.get(name, 0) + n
+
+
+def bytes_by_dtype(shapes, schemes):
+    total = Total()
+    for name, n in find("bytes_by_dtype").reference(shapes, schemes).items():
+        total.add(name, n)
+    return dict(total.parts)
+
+
+@functools.cache
+def of_first(first):
+    return {"magic": first}
+
+
+def byte_order(data, magic):
+    kept = of_first(data[0])
+    return kept.setdefault("answer", find("byte_order").reference(data, magic))
+
+
+@pytest.mark.parametrize(
+    ("function", "words"),
+    [
+        (read_magic, "`SEEN`"),
+        (dequantize_per_channel, "the default of `rows`"),
+        (bytes_by_dtype, "`Total.parts`"),
+        (byte_order, "the cache of `of_first`"),
+    ],
+)
+def test_a_dict_a_default_an_attribute_and_a_cache_are_named_and_without_them_all_cases_are_right(function, words):
+    spec = find(function.__name__)
+    report = evaluate(spec, function, search=False)
+    assert report.mistake == "kept from call to call"
+    assert report.cause == (
+        f"What is in {words} stays there from call to call. "
+        f"With an empty one for each call, your function is right on all {len(spec.all_cases())} cases."
+    )
+
+
+def test_what_was_kept_is_there_again_after_the_check():
+    SEEN.clear()
+    SEEN[b"mine"] = (1, 2)
+    evaluate(find("read_magic"), read_magic, search=False)
+    assert SEEN[b"mine"] == (1, 2) and len(SEEN) > 1
+
+
+def test_a_function_that_is_wrong_for_another_reason_is_not_told_that_it_keeps_something():
+    def byte_order(data, magic):
+        SEEN[data] = (magic, 0)
+        return MAGICS.get(data, "neither")
+
+    assert evaluate(find("byte_order"), byte_order, search=False).mistake != "kept from call to call"
+    assert MAGICS == {b"GGUF": "little"}
