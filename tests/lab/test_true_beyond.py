@@ -8,6 +8,7 @@ import struct
 import numpy as np
 
 from miniquant.lab import evaluate, find
+from miniquant.lab.verdict import size_of
 
 
 def said(function):
@@ -113,3 +114,25 @@ def test_no_solution_without_a_helper_is_named_where_the_student_has_none():
 
     report = evaluate(find("float16_value"), float16_value)
     assert "With one small change at `-(1**sign)`" in report.cause, report
+
+
+def test_of_an_error_in_a_helper_its_line_is_said_too():
+    def halves(n):
+        low, high = divmod(n, 1)[:1]
+        return low, high
+
+    def join_nibbles(low, high):
+        return sum(halves(low)) + high
+
+    text = said(join_nibbles)
+    line = join_nibbles.__code__.co_firstlineno + 1
+    first = f"Python raises ValueError in line {line}, `return sum(halves(low)) + high`, which leads to line"
+    assert f"{first} {halves.__code__.co_firstlineno + 1} of `halves`: too few values" in text, text
+
+
+def test_of_cases_that_are_as_long_to_read_the_one_with_smaller_numbers_is_smaller():
+    assert size_of((1, 1)) < size_of((8, 4)) < size_of((10, 1))
+    assert size_of(([1.0], [0.0])) < size_of(([3.0], [0.0]))
+    assert size_of((np.float32(0.5),)) < size_of((np.zeros(2, np.float32),))
+    assert size_of((np.array([1e-7]),)) < size_of((np.array([1e-5]),))
+    assert size_of((np.array([np.nan, 1]), 10**400)) > size_of((np.array([np.nan, 1]), 10**399))

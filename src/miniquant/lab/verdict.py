@@ -6,6 +6,7 @@ import builtins
 import functools
 import inspect
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -208,15 +209,26 @@ def asked_errors(spec: Exercise, wanted: BaseException) -> tuple[type[BaseExcept
     return tuple(asked)
 
 
-def size_of(case: Case) -> int:
-    """How large a case is to read: the smallest is shown first."""
+def size_of(case: Case) -> tuple[int, float]:
+    """How large a case is to read, and how large its numbers are: the smallest is shown first."""
     return _size_of(Same(case))
 
 
 @functools.lru_cache(maxsize=4096)
-def _size_of(same: Same) -> int:
+def _size_of(same: Same) -> tuple[int, float]:
     case = same.value
-    return sum(map(_length, case)) + sum(part.size for part in case if isinstance(part, np.ndarray | np.generic))
+    arrays = sum(part.size for part in case if isinstance(part, np.ndarray | np.generic))
+    return sum(map(_length, case)) + arrays, sum(map(_magnitude, case))
+
+
+def _magnitude(part: Any) -> float:
+    """The sum of the numbers in an argument, without their signs; 0 of what holds none."""
+    if isinstance(part, list | tuple):
+        return sum(map(_magnitude, part))
+    if isinstance(part, int | float):
+        return float(min(abs(part), sys.float_info.max))
+    numeric = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in "iuf"
+    return float(np.nansum(np.abs(np.asarray(part, np.float64)))) if numeric else 0.0
 
 
 def _length(part: Any) -> int:

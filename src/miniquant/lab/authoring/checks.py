@@ -146,7 +146,7 @@ def _same_texts(a: Mistake, b: Mistake, found: Sequence[tuple[str, str, str]]) -
 
 def _smallest_difference(spec: Exercise, outcomes: Sequence[Outcome]) -> Difference | None:
     """What is wrong with outcomes on the smallest case, good input first; nobody looks for the cause."""
-    wrong: list[tuple[bool, int, int, Difference]] = []
+    wrong: list[tuple[bool, tuple[int, float], int, Difference]] = []
     for number, (case, outcome, expected) in enumerate(zip(cases_of(spec), outcomes, expected_of(spec))):
         if found := problem_on_case(spec, case, outcome, expected):
             wrong.append((bool(expected.error), size_of(case), number, found))

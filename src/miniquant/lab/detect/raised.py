@@ -22,12 +22,16 @@ NAMES = 3  # whose values are said
 
 
 def line_of(function: Function, calls: Sequence[Call]) -> str:
-    """``in line 3, `x = data[at]` ``, if all of these calls raised there; "" if not, or if nobody has the code."""
-    found = {_place(function, call.outcome.error) for call in calls}
-    (place, *others) = found
+    """``in line 3, `x = data[at]` ``, if all of these calls raised there; "" if not, or if nobody has the code.
+
+    Where another function of the student's was called there, its line comes, too, if it is the same for all.
+    """
+    (place, *others) = {_place(function, call.outcome.error) for call in calls}
     if others or place is None:
         return ""
-    return f"in line {place[0]}, `{place[1]}`" if place[1] else f"in line {place[0]}"
+    (deeper, *others) = {_deeper(function, call.outcome.error) for call in calls}
+    more = f", which leads to line {deeper[0]} of `{deeper[1]}`" if deeper and not others else ""
+    return f"in line {place[0]}{f', `{place[1]}`' if place[1] else ''}{more}"
 
 
 def example_of(function: Function, names: Sequence[str], calls: Sequence[Call]) -> str:
@@ -87,6 +91,17 @@ def _place(function: Function, error: BaseException | None) -> tuple[int, str] |
     number = next(n for f, n in traceback.walk_tb(error.__traceback__) if f is frame)
     text = linecache.getline(frame.f_code.co_filename, number).split("  #")[0].strip().rstrip(":")
     return number, text if len(text) <= LONGEST and "`" not in text else ""
+
+
+def _deeper(function: Function, error: BaseException | None) -> tuple[int, str] | None:
+    """The last line that ran below it in another function of the student's: its number, and the function's name."""
+    frame = _frame(function, error)
+    if frame is None or error is None or _is_recursive(frame, error):
+        return None
+    frames = list(traceback.walk_tb(error.__traceback__))
+    at = max(i for i, (each, _) in enumerate(frames) if each is frame)
+    below = [(n, each.f_code.co_name) for each, n in frames[at + 1 :] if each.f_globals is frame.f_globals]
+    return below[-1] if below and below[-1][1].isidentifier() else None
 
 
 def _values(line: str, frame: types.FrameType) -> list[tuple[str, Any]]:

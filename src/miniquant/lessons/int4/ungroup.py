@@ -27,7 +27,7 @@ def cases(random):
         (np.arange(32, dtype=np.float32).reshape(4, 2, 4),),
         (np.arange(12, dtype=np.float32).reshape(2, 3, 2),),
         (np.arange(24, dtype=np.int8).reshape(2, 3, 4),),
-        (np.arange(6, dtype=np.float32).reshape(2, 1, 3),),
+        (np.array([[[1, 0, 0]], [[2, 3, 0]]], np.float32),),  # zeros are weights, too
         (np.arange(6, dtype=np.float32).reshape(2, 3, 1),),
         (np.arange(6, dtype=np.float32).reshape(1, 3, 2),),
         (np.arange(24, dtype=np.float64).reshape(4, 3, 2).T,),  # the last axis first in memory

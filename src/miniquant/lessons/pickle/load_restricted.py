@@ -1,5 +1,6 @@
 """A loader that imports nothing off a list."""
 
+import cmath
 import io
 import math
 import pickle
@@ -60,7 +61,7 @@ def cases(random):
         (pickle.dumps(Call(len, ("abc",))), {("operator", "len"), ("builtins", "max")}),
         (pickle.dumps({"w": [Call(math.gcd, (4, 6)), Fraction(1, 3)]}), {("fractions", "gcd"), numbers}),
         (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.gcd, (9, 6))]), {("math", "gcd")}),
-        (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.factorial, (5,))]), {("math", "gcd"), ("math", "factorial")}),
+        (pickle.dumps([Call(math.sqrt, (4,)), Call(cmath.sqrt, (4,))]), {("math", "sqrt"), ("cmath", "sqrt")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set"), ("builtins", "set")}),
         (pickle.dumps(random.integers(0, 100, 5).tolist()), {ordered}),
         (f"]c{BYSTANDER}\ncalled\n)Ra.".encode(), {(BYSTANDER, "called")}),
