@@ -278,6 +278,14 @@ def test_a_change_that_computes_anew_what_another_line_is_for_is_not_shown():
     assert "at `np.abs(x)`" in place("quantize_per_channel", ties_to_0)  # not rounded one line before
 
 
+def test_a_change_that_throws_away_what_the_line_before_computes_is_not_shown():
+    def three_digits(scale):
+        flat = [float(f"{x:.3g}") for x in np.ravel(scale)]
+        return np.array(flat, dtype=np.float32).reshape(np.shape(scale))
+
+    assert "one small change at `np.array(flat" not in place("round_scale", three_digits)
+
+
 def test_an_array_on_the_way_that_has_one_axis_has_no_rows():
     def in_order(w):
         return np.sort(np.abs(w).max(axis=1) / np.float32(127)).astype(np.float16).astype(np.float32)

@@ -126,8 +126,8 @@ def test_of_an_error_in_a_helper_its_line_is_said_too():
 
     text = said(join_nibbles)
     line = join_nibbles.__code__.co_firstlineno + 1
-    first = f"Python raises ValueError in line {line}, `return sum(halves(low)) + high`, which leads to line"
-    assert f"{first} {halves.__code__.co_firstlineno + 1} of `halves`: too few values" in text, text
+    where = f"in line {line} and there in line {halves.__code__.co_firstlineno + 1} of `halves`"
+    assert f"Python raises ValueError {where}, `return sum(halves(low)) + high`: too few values" in text, text
 
 
 def test_of_cases_that_are_as_long_to_read_the_one_with_smaller_numbers_is_smaller():

@@ -30,8 +30,10 @@ def line_of(function: Function, calls: Sequence[Call]) -> str:
     if others or place is None:
         return ""
     (deeper, *others) = {_deeper(function, call.outcome.error) for call in calls}
-    more = f", which leads to line {deeper[0]} of `{deeper[1]}`" if deeper and not others else ""
-    return f"in line {place[0]}{f', `{place[1]}`' if place[1] else ''}{more}"
+    number, text = str(place[0]), place[1]
+    if deeper and not others:
+        number = f"{number} and there in line {deeper[0]} of `{deeper[1]}`"
+    return f"in line {number}, `{text}`" if text else f"in line {number}"
 
 
 def example_of(function: Function, names: Sequence[str], calls: Sequence[Call]) -> str:

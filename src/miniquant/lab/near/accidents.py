@@ -26,11 +26,14 @@ def by_accident(
 ) -> bool:
     """Whether a step in another statement can be left out once these changes are made, and not before.
 
-    Then the changed place computes anew what that step is for. A change that leaves something out is no such change.
+    Then the changed place computes anew what that step is for, as where nobody reads its result any more. A change that
+    leaves something out is no such change.
     """
     edits = [edit for change in chosen for edit in change.edits]
     if any(any(new is part for part in ast.walk(place.node)) or isinstance(new, ast.Pass) for place, new in edits):
         return False
+    if _unread(tree, edits):
+        return True
     for step in list(_steps_elsewhere(tree, [place for place, _ in edits]))[:MOST]:
         with step.made():
             without = compiled(tree, function)
@@ -40,6 +43,16 @@ def by_accident(
         if both is not None and is_right(both):
             return True
     return False
+
+
+def _unread(tree: ast.FunctionDef, edits: Sequence[tuple[Place, ast.AST]]) -> set[str]:
+    """The function's own names that are read at these places, nowhere else, and not after the changes."""
+    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    own = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    old = {part for place, _ in edits for part in ast.walk(place.node) if isinstance(part, ast.Name)}
+    after = {name.id for name in names if name not in old and isinstance(name.ctx, ast.Load)}
+    after |= {part.id for _, new in edits for part in ast.walk(new) if isinstance(part, ast.Name)}
+    return ({name.id for name in old} & own) - after
 
 
 def _with_all(tree: ast.FunctionDef, function: types.FunctionType, changes: Sequence[Change]) -> Function | None:
