@@ -13,7 +13,7 @@ from miniquant.lab.attempt import attempt, cases_of
 from miniquant.lab.judging import _calls
 from miniquant.lab.near import near
 from miniquant.lab.near.places import Change, Speaker, places
-from miniquant.lab.near.repair import _Speaker, place_of_repair
+from miniquant.lab.near.repair import _of_helpers, _Speaker, place_of_repair
 from miniquant.lab.near.variants import changes, cost, is_dangerous, parsed, variants
 from miniquant.lab.report import SAME
 from miniquant.lab.verdict import Facts
@@ -411,6 +411,41 @@ def test_a_change_that_was_tried_moves_no_node_of_the_text():
     with Change("", 1, ((call, call.node.args[0]),)).made():
         pass
     assert ast.get_source_segment("def f(x):\n    return int(x[1:])\n", call.node.args[0]) == "x[1:]"
+
+
+def in_a_row(dims):
+    return dims[1] // 64
+
+
+def groups(dims):
+    return dims[0] * in_a_row(dims)
+
+
+def test_a_place_whose_code_is_in_a_function_that_is_called_too_is_said_with_its_line():
+    tree = ast.parse("def f(dims):\n    return dims[1]\n").body[0]
+    (at,) = [each for each in places(tree) if isinstance(each.node, ast.Subscript)]
+    change = Change("", 1, ((at, ast.Constant(0)),))
+    text = "def f(dims):\n    return dims[1]\n"
+    assert _Speaker(tree, 1, text)(change) == "at `dims[1]`"
+    assert _Speaker(tree, 1, text, _of_helpers(groups))(change) == "at `dims[1]` in line 2"
+
+
+def test_the_same_change_in_three_places_of_a_line_is_not_one_change():
+    def metadata_bytes(metadata):
+        lines = []
+        for key, value in metadata.items():
+            value = str(value)
+            if key == "":
+                raise ValueError("empty key")
+            if key.find("=") > 0 or key.find("\n") > 0 or value.find("\n") > 0:
+                raise ValueError(f"cannot be read back: {key!r}")
+            lines.append(key + "=" + value)
+        return "\n".join(lines).encode("utf-8")
+
+    line = metadata_bytes.__code__.co_firstlineno + 6
+    assert place("metadata_bytes", metadata_bytes).startswith(
+        f"With the same small change in 3 places in line {line}, "
+    )
 
 
 def test_a_change_in_an_expression_of_several_lines_is_said_of_all_its_lines():

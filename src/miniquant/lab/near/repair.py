@@ -107,7 +107,7 @@ def place_of_repair(facts: Facts) -> str:
         facts.calls, key=lambda call: (call.problem is None, budget.costs[call.number], size_of(call.case), call.number)
     )
     every = _every(tree, facts)
-    say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function))
+    say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function), _of_helpers(function))
     n, more = len(facts.calls), len(more_cases(facts.spec))
     right = f"your function is right on all {n} cases{f' and on {more} further inputs' if more else ''}"
     if n < len(cases_of(facts.spec)):  # none is tried after one that never ends
@@ -125,7 +125,10 @@ def place_of_repair(facts: Facts) -> str:
             found.append((change.rank, change))
     for _, change in found:
         if where := say(change):
-            several = len(change.edits) > 1 and " and " in where
+            n_places = len(change.edits)
+            if n_places > 1 and where.startswith("in line ") and change.phrase != ORDER:
+                return f"With the same small change in {n_places} places {where}, {right}."
+            several = n_places > 1 and " and " in where
             same = "a change of order" if change.phrase == ORDER else "the same small change"
             return f"With {same if several else 'one small change'} {where}, {right}."
     if found:
@@ -133,9 +136,20 @@ def place_of_repair(facts: Facts) -> str:
     pair = _pair(tree, function, every, calls, budget)
     if pair is None or accident(pair):
         return ""
+    singly = [made for change in pair if (made := _made(tree, function, change))]
+    if any(_all_right(budget, made, calls) for made in singly):
+        return ""  # the other one does nothing, and this one was found to be right by accident
     one, two = map(say, sorted(pair, key=lambda change: say.line(change.edits[0][0].node)))
     where = f"{one} and {two}" if one != two else f"both {one}"
     return f"With two small changes, {where}, {right}." if one and two else ""
+
+
+def _of_helpers(function: types.FunctionType) -> str:
+    """The text of the functions of the same file that a function names."""
+    file = function.__code__.co_filename
+    named = [function.__globals__.get(name) for name in function.__code__.co_names]
+    ours = [x for x in named if isinstance(x, types.FunctionType) and x.__code__.co_filename == file]
+    return "\n".join(code_of(x) for x in ours if x is not function)
 
 
 def _every(tree: ast.FunctionDef, facts: Facts) -> list[Change]:
@@ -289,8 +303,8 @@ def _share(expected: object, got: object, tolerance: float) -> float:
 class _Speaker:
     """Says where a change is made, in the student's own words: ``at `range(n)` ``, or ``in line 3``."""
 
-    def __init__(self, tree: ast.FunctionDef, first: int, text: str) -> None:
-        self.first, self.text = first, text
+    def __init__(self, tree: ast.FunctionDef, first: int, text: str, others: str = "") -> None:
+        self.first, self.text, self.others = first, text, others  # others: the functions that it calls
         self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
         self.places = places(tree)
 
@@ -308,11 +322,13 @@ class _Speaker:
         return "at " + " and at ".join(known) if "" not in known else self._lines(nodes)
 
     def _placed(self, place: Place) -> str:
-        """The code of a place; with its line, and its number there, if the same code stands elsewhere as well."""
+        """The code of a place; with its line, and its number there, if the same code stands elsewhere as well, also in
+        a function that is called.
+        """
         node, shown = self._around(place), self._shown(place)
         edge = r"(?<![\w.])" if re.match(r"\w", shown) else ""
         same = re.compile(f"{edge}{re.escape(shown)}(?!\\w)" if re.search(r"\w$", shown) else edge + re.escape(shown))
-        if len(same.findall(self.text)) < 2:
+        if len(same.findall(f"{self.text}\n{self.others}")) < 2:
             return f"`{shown}`"
         number = getattr(node, "lineno", 1)
         text = self.text.split("\n")[number - 1]
