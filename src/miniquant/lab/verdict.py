@@ -227,8 +227,10 @@ def _magnitude(part: Any) -> float:
         return sum(map(_magnitude, part))
     if isinstance(part, int | float):
         return float(min(abs(part), sys.float_info.max))
-    numeric = isinstance(part, np.ndarray | np.generic) and part.dtype.kind in "iuf"
-    return float(np.nansum(np.abs(np.asarray(part, np.float64)))) if numeric else 0.0
+    if not isinstance(part, np.ndarray | np.generic) or part.dtype.kind not in "iuf":
+        return 0.0
+    with np.errstate(all="ignore"):  # a NaN of any kind
+        return float(np.nansum(np.abs(np.asarray(part, np.float64))))
 
 
 def _length(part: Any) -> int:
