@@ -32,7 +32,7 @@ def cases(random):
     ties = 7 * (1 + (np.arange(680, 720).reshape(2, 20) + 0.5) / 1024)
     made = [
         ([[7, 1, 2, 14], [21, 0, 0, 28]], 2),
-        ([[1, -7, 2, -3], [0, 0, 0, 0], [0, 0, -14, 5]], 2),  # groups after a row of zeros
+        ([[1, -7, 2, -3], [0, 0, 0, 0], [-14, 5, 0, 0]], 2),  # zeros after another row, and after another group
         (np.arange(32).reshape(4, 8), 4),
         (np.arange(24).reshape(8, 3).T ** 2, 4),  # column after column in memory
         ([[1.0, -0.5, 0.3, 0.2], [0.2, 0.7, -0.6, 0.1]], 2),  # of the same shape as the first

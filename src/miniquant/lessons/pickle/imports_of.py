@@ -89,7 +89,7 @@ def cases(random):
         b"\x80\x04" + short_text("") + short_text("print") + b"\x93.",
         b"\x80\x04" + short_text("builtins") + short_text("") + b"\x93.",
         b"\x80\x04" + short_text("os") + number + short_text("print") + b"\x93.",
-        b"\x80\x04" + number + number + b"\x93.",
+        b"\x80\x04" + number + number + b"\x930cbuiltins\nprint\n.",  # one more after one that is not known
         b"cos.path\njoin\n.",
         b"\x80\x04\x82\x070" + short_text("os") + short_text("getcwd") + b"\x930cbuiltins\nprint\n.",  # three ways, one after the other
         b"\x80\x04" + short_text("torch._utils") + short_text("os.system") + b"\x93.",

@@ -46,7 +46,7 @@ def oracle(expected, found):
 
 def cases(random):
     """Two dicts that agree, in the same order and in another; missing names; other shapes; a NaN."""
-    a, b, c = array(1, 2, 3, 4), array([1, 2], [3, 4]), array(0, 0.5)
+    a, b, c, hole = array(1, 2, 3, 4), array([1, 2], [3, 4]), array(0, 0.5), array(0, NAN)
     small, none = np.array([100, -100, 3, 0], np.int8), np.zeros((0, 2), np.float32)
     close, far = np.array([1 - 2.0**-40]), np.array([1 + 2.0**-40])  # float32 does not tell them apart
     names = ["tok_emb.weight", "ln_f.weight", "ln_f.bias"]
@@ -54,7 +54,7 @@ def cases(random):
     return [
         ({"a": a}, {"a": a + c.max()}),
         ({"a": a, "b": b}, {"a": a, "b": b - 2}),
-        ({"b": b, "a": b * 2}, {"a": b * 2, "b": b}),
+        ({"b": hole, "a": b * 2}, {"a": b * 2, "b": hole}),  # the same array, with NaN in it
         ({"a": a, "b": b}, {"a": a}),
         ({"a": a}, {"a": a, "b": b}),
         ({"a": a}, {}),

@@ -74,7 +74,7 @@ def cases(random):
     made = [
         [ramp],
         [np.zeros(64), -np.zeros(64)],
-        [np.concatenate([ramp, 4 * ramp]), np.concatenate([np.zeros(64), 2 * ramp])],
+        [np.concatenate([4 * ramp, np.zeros(64)]), np.concatenate([np.zeros(64), 2 * ramp])],
         [[*[0.5, -1.5, 2.5] * 21, 7], [-14, *[0.5, -1.5, 2.5] * 21]],  # the farthest weight is the last one, or the first
         [[7.0028] + [2.5005] * 63],  # the scale 1.0004 becomes 1 in float16, and 2.5005 becomes 3
         [[10 * 2**-24, -10 * 2**-24] + [2**-24] * 62],  # the scale 1.4 × 2**-24 becomes 2**-24, so that 10 is clipped
