@@ -10,6 +10,7 @@ import pytest
 from miniquant.lab import evaluate, find
 
 SEEN: dict[bytes, tuple[int, int]] = {}
+SAFE = {("builtins", "set")}
 MAGICS = {b"GGUF": "little"}
 
 
@@ -82,3 +83,13 @@ def test_a_function_that_is_wrong_for_another_reason_is_not_told_that_it_keeps_s
 
     assert evaluate(find("byte_order"), byte_order, search=False).mistake != "kept from call to call"
     assert MAGICS == {b"GGUF": "little"}
+
+
+def test_a_table_that_no_call_changes_is_not_said_to_be_kept():
+    def load_restricted(data, allowed):
+        return find("load_restricted").reference(data, allowed | SAFE)
+
+    report = evaluate(find("load_restricted"), load_restricted, search=False)
+    cases = len(find("load_restricted").all_cases())
+    assert report.cause == f"With nothing in `SAFE`, your function is right on all {cases} cases."
+    assert len(SAFE) == 1

@@ -278,6 +278,13 @@ def test_a_change_that_computes_anew_what_another_line_is_for_is_not_shown():
     assert "at `np.abs(x)`" in place("quantize_per_channel", ties_to_0)  # not rounded one line before
 
 
+def test_a_change_after_which_the_call_around_it_has_no_effect_is_not_shown():
+    def absmax_scale(w):
+        return np.float32(np.percentile(np.abs(w), 99.9)) / np.float32(127)
+
+    assert "at `np.abs(w)`" not in place("absmax_scale", absmax_scale)
+
+
 def test_a_change_that_throws_away_what_the_line_before_computes_is_not_shown():
     def three_digits(scale):
         flat = [float(f"{x:.3g}") for x in np.ravel(scale)]

@@ -136,3 +136,12 @@ def test_of_cases_that_are_as_long_to_read_the_one_with_smaller_numbers_is_small
     assert size_of((np.float32(0.5),)) < size_of((np.zeros(2, np.float32),))
     assert size_of((np.array([1e-7]),)) < size_of((np.array([1e-5]),))
     assert size_of((np.array([np.nan, 1]), 10**400)) > size_of((np.array([np.nan, 1]), 10**399))
+
+
+def test_what_is_in_an_array_that_was_never_set_is_not_told():
+    def ungroup(groups):
+        w = np.empty((groups.shape[0], groups.shape[1] * groups.shape[2]), groups.dtype)
+        return w[:, [groups.shape[2] * groups.shape[1]]]
+
+    text = said(ungroup)
+    assert "Python raises IndexError" in text and "`w` is " not in text, text

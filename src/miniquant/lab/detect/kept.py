@@ -1,4 +1,4 @@
-"""What a student's function keeps from call to call, if it is right once that is empty before each call."""
+"""What a student's function keeps from call to call, or reads, if it is right once that is empty before each call."""
 
 from __future__ import annotations
 
@@ -27,11 +27,16 @@ def of_kept(facts: Facts) -> Seen | None:
     function = inspect.unwrap(facts.function)
     if not isinstance(function, types.FunctionType):
         return None
+    n = len(facts.calls)
     for words, thing in list(_things(function))[:MOST]:
-        if _right_without(facts, thing):
+        right, filled = _without(facts, thing)
+        if right and filled:
             text = f"What is in {words} stays there from call to call. "
-            text += f"With an empty one for each call, your function is right on all {len(facts.calls)} cases."
+            text += f"With an empty one for each call, your function is right on all {n} cases."
             return Seen("kept from call to call", text, "Make it inside the function.", plain=True)
+        if right:
+            text = f"With nothing in {words}, your function is right on all {n} cases."
+            return Seen(f"right with nothing in {words}", text, "Look at what it is for.", plain=True)
     return None
 
 
@@ -76,17 +81,18 @@ def _holds(value: Any) -> bool:
     return isinstance(value, KINDS) and len(value) > 0
 
 
-def _right_without(facts: Facts, thing: Any) -> bool:
-    """Whether all cases are right, and inputs beyond them, if the thing is empty before each call."""
-    late = spent(LIMIT)
+def _without(facts: Facts, thing: Any) -> tuple[bool, bool]:
+    """Whether all cases, and others, are right if the thing is empty before each call, and whether calls fill it."""
+    late, filled = spent(LIMIT), False
     beyond = more_cases(facts.spec)[:FURTHER]
     with _restored(thing):
         for case, right in [*((call.case, call.expected) for call in facts.calls), *beyond]:
             thing.cache_clear() if hasattr(thing, "cache_clear") else thing.clear()
             outcome = attempt(facts.spec, facts.function, case, SECONDS)
+            filled = filled or hasattr(thing, "cache_clear") or len(thing) > 0
             if isinstance(outcome.error, TooSlow) or late() or problem(facts.spec, case, outcome, right):
-                return False
-    return True
+                return False, filled
+    return True, filled  # a table is not filled
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from ..verdict import Call, smallest
 
 LONGEST = 60  # characters of a line of code, or of a value
 NAMES = 3  # whose values are said
+NEVER_SET = re.compile(r"\b(\w+) = [\w.]*empty(?:_like)?\(")
 
 
 def line_of(function: Function, calls: Sequence[Call]) -> str:
@@ -111,7 +112,14 @@ def _values(line: str, frame: types.FrameType) -> list[tuple[str, Any]]:
     read = re.sub(r"^\w+(, \w+)* = ", "", re.sub(r"\"[^\"]*\"|'[^']*'", "", line))
     names = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", read))
     found = [(name, frame.f_locals[name]) for name in names if name in frame.f_locals]
+    found = [(name, value) for name, value in found if not _is_chance(name, frame)]
     return [(name, value) for name, value in found if not callable(value) and not repr(value).startswith("<")]
+
+
+def _is_chance(name: str, frame: types.FrameType) -> bool:
+    """Whether a name is an array of ``np.empty``: what is in it is another thing in each run."""
+    code = "".join(linecache.getlines(frame.f_code.co_filename)[frame.f_code.co_firstlineno - 1 : frame.f_lineno])
+    return name in NEVER_SET.findall(code)
 
 
 def _value(value: Any) -> str:

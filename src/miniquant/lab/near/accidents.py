@@ -24,7 +24,7 @@ def by_accident(
     is_right: Callable[[Function], bool],
     calls: Sequence[Call],
 ) -> bool:
-    """Whether a step in another statement can be left out once these changes are made, and not before.
+    """Whether a step elsewhere, or around a change, can be left out once these changes are made, and not before.
 
     Then the changed place computes anew what that step is for, as where nobody reads its result any more. A change that
     leaves something out is no such change.
@@ -69,12 +69,13 @@ def _does_the_same(spec: Exercise, function: Function, calls: Sequence[Call]) ->
 
 
 def _steps_elsewhere(tree: ast.FunctionDef, edited: Sequence[Place]) -> Iterator[Change]:
-    """For each operation and call in other statements, what it is applied to in its place."""
+    """For each operation and call in other statements, and around the edited places, what it is applied to."""
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     changed = {part for place in edited for part in ast.walk(_statement(place.parent, parents))}
+    around = {node for place in edited for node in _applied_to(place, parents)}
     for place in places(tree):
         node = place.node
-        if node in changed or isinstance(_statement(node, parents), ast.Raise | ast.Assert):
+        if (node in changed and node not in around) or isinstance(_statement(node, parents), ast.Raise | ast.Assert):
             continue
         if isinstance(node, ast.BinOp):
             yield Change("", 0, ((place, node.left),))
@@ -82,6 +83,22 @@ def _steps_elsewhere(tree: ast.FunctionDef, edited: Sequence[Place]) -> Iterator
             yield Change("", 0, ((place, node.args[0]),))
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             yield Change("", 0, ((place, node.func.value),))
+
+
+def _applied_to(place: Place, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    """The operations and calls whose first operand or argument holds a place."""
+    inner: ast.AST = place.node
+    while not isinstance(outer := parents.get(inner, ast.Pass()), ast.stmt):
+        first = (
+            outer.left
+            if isinstance(outer, ast.BinOp)
+            else outer.args[0]
+            if isinstance(outer, ast.Call) and outer.args
+            else None
+        )
+        if first is inner:
+            yield outer
+        inner = outer
 
 
 def _statement(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> ast.AST:

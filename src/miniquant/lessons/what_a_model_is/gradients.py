@@ -124,7 +124,7 @@ EXERCISE = Exercise(
                 error = np.abs(weight * hours + bias - jars)
                 return float(np.mean(2 * error * hours)), float(np.mean(2 * error))
             """),
-            cause="Each error counts with its size and without its sign, so no day makes a slope smaller.",
+            cause="Each error counts with its size and without its sign, so a line that is too low and one that is too high by as much have the same slopes.",
             cure='Leave out `abs`.', see='12 where -12 is expected, and other slopes right'),
         Mistake("no mean", body("""
                 error = weight * hours + bias - jars
