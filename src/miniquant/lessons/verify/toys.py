@@ -51,7 +51,7 @@ TOYS: dict[str, tuple[int, dict[str, float]]] = {
     "toy 1 with a NaN in head": (1, {"head": NAN}),
     HALVED: (3, {}),
     WIDE: (2, {}),
-    "toy 3 with a weight of block.fc2 changed": (3, {"block.fc2": -(2.0**-12)}),  # errors that a limit would let pass
+    "toy 3 with a weight of block.fc2 changed": (3, {"block.fc2": -(2.0**-18)}),  # errors that a limit would let pass
 }
 LAYERS = {"embed": VOCABULARY, "block.fc1": WIDTH, "block.fc2": WIDTH, "head": VOCABULARY}  # name -> rows
 
