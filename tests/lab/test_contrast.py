@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from test_detect import made, seen
@@ -157,3 +159,12 @@ def test_a_sentence_that_is_not_the_first_has_no_contrast():
 def test_two_values_that_read_alike_are_no_contrast():
     old, new = ({"a": np.zeros(9), "b": value} for value in (np.zeros(9), np.ones(9)))
     assert _change(["tensors"], ([old],), ([new],)) == ("", 0)
+
+
+def test_no_input_is_said_to_be_right_whose_result_is_within_the_tolerance_of_0():
+    def effective_bits(size, shapes):
+        weights = [math.prod(dims) for name, dims in shapes.items() if name.endswith("weight")]
+        return 8 * size / sum(weights) if weights else 8.0 * size
+
+    report = repr(evaluate(find("effective_bits"), effective_bits, search=False))
+    assert "(131072, 32768), 's': ()}" not in report, report

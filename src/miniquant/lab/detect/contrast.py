@@ -47,7 +47,9 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
         if not all(_is_usual(pool, part) for pool, part in zip(pools, pair.case)):
             continue
         rank += 2 * any(equal(pair.case, other) for other in others)
-        if words and not pair.right.error and not _is_bare(pair.right.result, call.expected.result):
+        if not words or pair.right.error or _is_small(pair.right.result, facts.spec.tolerance):
+            continue
+        if not _is_bare(pair.right.result, call.expected.result):
             found.append((rank, len(words), words, pair))
     for *_, words, pair in sorted(found, key=lambda one: one[:3]):
         if late():
@@ -97,6 +99,11 @@ def _border(facts: Facts, call: Call, pair: Pair) -> str:
 
 def _is_right(facts: Facts, case: Case, right: Outcome) -> bool:
     return problem(facts.spec, case, attempt(facts.spec, facts.function, case, SECONDS), right) is None
+
+
+def _is_small(result: Any, tolerance: float) -> bool:
+    """Whether a number is so small that a wrong one may pass for it."""
+    return isinstance(result, float) and 0 < abs(result) < 1000 * tolerance
 
 
 def _is_bare(result: Any, before: Any) -> bool:
