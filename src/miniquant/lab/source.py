@@ -61,8 +61,7 @@ def does_otherwise(phrase: str, function: Function, solution: Function | None = 
     done = phrase.split(" where the right one")[0]
     fragments = re.findall(r"`([^`]+)`", done)
     if "leaves out" in done:  # whoever leaves out a function of another exercise has written it in another way
-        ours = [x for x in vars_of(solution) if f"`{x}(…)`" in done]
-        fragments = [f"{name}(…)" for name in ours]
+        fragments = [f"{name}(…)" for name in _beside(solution) if f"{name}(…)" in fragments]
     if any(name not in body for fragment in fragments for name in _named(fragment, function)):
         return True
     wanted = NUMBERS.search(phrase)
@@ -77,10 +76,10 @@ def does_otherwise(phrase: str, function: Function, solution: Function | None = 
     return mine <= right
 
 
-def vars_of(function: Function | None) -> list[str]:
+def _beside(function: Function | None) -> set[str]:
     """The names of the functions that stand beside a function in its module."""
-    beside = getattr(inspect.unwrap(function), "__globals__", {}) if function else {}
-    return [name for name, value in beside.items() if isinstance(value, types.FunctionType)]
+    known = getattr(inspect.unwrap(function), "__globals__", {}) if function else {}
+    return {name for name, value in known.items() if isinstance(value, types.FunctionType)}
 
 
 def _count(tree: ast.AST, number: float) -> int:

@@ -89,15 +89,9 @@ def _applied_to(place: Place, parents: dict[ast.AST, ast.AST]) -> Iterator[ast.A
     """The operations and calls whose first operand or argument holds a place."""
     inner: ast.AST = place.node
     while not isinstance(outer := parents.get(inner, ast.Pass()), ast.stmt):
-        first = (
-            outer.left
-            if isinstance(outer, ast.BinOp)
-            else outer.args[0]
-            if isinstance(outer, ast.Call) and outer.args
-            else None
-        )
-        if first is inner:
-            yield outer
+        match outer:
+            case ast.BinOp(left=first) | ast.Call(args=[first, *_]) if first is inner:
+                yield outer
         inner = outer
 
 
