@@ -116,6 +116,19 @@ def test_the_first_output_that_is_not_exact_is_the_place_and_the_first_beyond_th
     assert over_limit(layers["C"], ACTIVATION_LIMIT)[0] != _first_damaged(layers["C"])
 
 
+def _in_one_mode(first, second, tokens):
+    kept = first.training
+    first.eval()
+    errors = layer_errors(first, second, tokens)
+    first.train(kept)
+    return errors
+
+
+def test_a_part_whose_mode_is_changed_is_named_although_the_model_has_its_mode_again():
+    report = repr(evaluate(find("layer_errors"), _in_one_mode))
+    assert "`block.fc2`, a part of the model, was in evaluation mode, and your function changed that" in report
+
+
 def test_a_report_on_the_mystery_never_says_the_right_word():
     spec = find("name_the_bug")
     for word in BUGS:

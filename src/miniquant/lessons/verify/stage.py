@@ -32,7 +32,9 @@ def with_model(function, case):
 
 def with_models(function, case):
     """Build both models; look at what the function left on them, then at the errors."""
-    stages = [_Stage(toy(case[0]).train()), _Stage(toy(case[1]))]
+    first = toy(case[0]).train()
+    first.block.fc2.eval()  # as one who trains a part of a model keeps the rest
+    stages = [_Stage(first), _Stage(toy(case[1]))]
     try:
         errors = function(*(stage.model for stage in stages), case[2])
     finally:
@@ -58,7 +60,7 @@ class _Stage:
     """A model with hooks of somebody else, and how it was before the function ran."""
 
     def __init__(self, model):
-        self.model, self.training = model, model.training
+        self.model, self.modes = model, [module.training for module in model.modules()]
         self.passes, self.inside = [], []  # of each pass: was it in the mode of before; a note of each layer that ran
         hooks = [model.register_forward_pre_hook(lambda *_: self.passes.append(self._mode_kept()))]  # it must stay
         hooks += [module.register_forward_hook(lambda *_: self.inside.append(1)) for module in model.block.children()]  # must stay, too
@@ -66,7 +68,7 @@ class _Stage:
         self.tracked = [weight.requires_grad for weight in model.parameters()]
 
     def _mode_kept(self):
-        return all(module.training == self.training for module in self.model.modules())
+        return [module.training for module in self.model.modules()] == self.modes
 
     def _hooks(self):
         return {hook for m in self.model.modules() for hook in (*m._forward_hooks, *m._forward_pre_hooks)}
@@ -84,6 +86,7 @@ class _Stage:
             raise Finding("your function changed which parameters of the model track gradients", "another `requires_grad`")
         if any(m.forward != type(m).forward.__get__(m) for m in self.model.modules()):
             raise Finding("your function replaced `forward` of a module, and left it so", "a module with another `forward`")
-        if not self._mode_kept():
-            mode = "training" if self.training else "evaluation"
-            raise Finding(f"the model was in {mode} mode, and your function changed that", "the other mode")
+        for (name, module), training in zip(self.model.named_modules(), self.modes, strict=True):
+            if module.training != training:
+                mode, whose = "training" if training else "evaluation", f"`{name}`, a part of the model," if name else "the model"
+                raise Finding(f"{whose} was in {mode} mode, and your function changed that", "the other mode")
