@@ -116,11 +116,11 @@ def test_the_first_output_that_is_not_exact_is_the_place_and_the_first_beyond_th
     assert over_limit(layers["C"], ACTIVATION_LIMIT)[0] != _first_damaged(layers["C"])
 
 
-def _in_one_mode(first, second, tokens):
-    kept = first.training
-    first.eval()
-    errors = layer_errors(first, second, tokens)
-    first.train(kept)
+def _in_one_mode(expected, found, tokens):
+    kept = expected.training
+    expected.eval()
+    errors = layer_errors(expected, found, tokens)
+    expected.train(kept)
     return errors
 
 
