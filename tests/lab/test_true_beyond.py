@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
 
 import numpy as np
@@ -71,6 +72,13 @@ def test_inputs_with_a_scheme_that_the_docstring_lacks_are_not_counted():
         return 2 * dims[0] * (dims[1] // 64) + int(np.prod(dims)) // 2 if scheme == "q4_per_group_64" else None
 
     assert "others are wrong" not in said(tensor_bytes)
+
+
+def test_where_all_others_are_wrong_it_is_said_so_and_not_66_of_the_66():
+    def round_scale(scale):
+        return np.float32(np.float16(np.asarray(scale).reshape(-1)))
+
+    assert re.search(r"where `scale` has 1 axis are right, and all \d+ others are wrong", said(round_scale))
 
 
 def test_a_quotient_just_below_a_half_is_no_half():

@@ -156,7 +156,10 @@ def right_where(
         enough = len(inside) >= len(true) + 3 * CONFIRMED and not any(call.problem for call in inside)
         if enough and n > best * len(others):
             best = n / len(others)
-            said = f"all {len(inside)} {name} are right, and {n} of the {len(others)} others are wrong"
+            if n == len(others):
+                said = f"all {len(inside)} {name} are right, and all {n} others are wrong"
+            else:
+                said = f"all {len(inside)} {name} are right, and {n} of the {len(others)} others are wrong"
     return said
 
 

@@ -85,7 +85,7 @@ PLAIN: tuple[tuple[str, str, str], ...] = (  # type and message, what it means, 
     ),
     (r"AttributeError: (.*)", "{0}", "Look at the spelling."),
     (
-        r"ValueError: operands could not be broadcast together with shapes (.*)",
+        r"ValueError: operands could not be broadcast together with shapes (.*\S) ?",
         "the shapes {0} do not fit each other",
         "Print both shapes; `[:, None]` adds an axis.",
     ),
