@@ -12,6 +12,7 @@ from miniquant.lab import evaluate, find
 SEEN: dict[bytes, tuple[int, int]] = {}
 SAFE = {("builtins", "set")}
 MAGICS = {b"GGUF": "little"}
+LEFT: list[tuple[int, str, str]] = []
 
 
 def read_magic(data):
@@ -93,3 +94,12 @@ def test_a_table_that_no_call_changes_is_not_said_to_be_kept():
     cases = len(find("load_restricted").all_cases())
     assert report.cause == f"With nothing in `SAFE`, your function is right on all {cases} cases."
     assert len(SAFE) == 1
+
+
+def test_of_a_list_that_is_emptied_at_once_and_returned_it_is_not_said_that_its_contents_stay():
+    def off_the_list(found, allowed):
+        LEFT[:] = find("off_the_list").reference(found, allowed)
+        return LEFT
+
+    report = evaluate(find("off_the_list"), off_the_list, search=False)
+    assert report.mistake == "memory used again" and "call to call" not in report.cause

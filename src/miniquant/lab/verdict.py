@@ -137,6 +137,9 @@ def problem_on_case(spec: Exercise, case: Case, outcome: Outcome, expected: Outc
     return known[2]
 
 
+USED_AGAIN = "the result is in the memory of an earlier call's result: changing one changes the other; make a new one"
+
+
 def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> Difference | None:
     """The first thing that is wrong with an outcome, or ``None``."""
     if isinstance(outcome.error, TooSlow):
@@ -165,8 +168,7 @@ def problem(spec: Exercise, case: Case, outcome: Outcome, expected: Outcome) -> 
     if outcome.change:
         return _changed(spec, outcome)
     if outcome.kept:
-        what = "the result is in the memory of an earlier call's result: changing one changes the other; make a new one"
-        return Difference(what, "a fresh result", "the same memory again")
+        return Difference(USED_AGAIN, "a fresh result", "the same memory again")
     if outcome.view:
         what = "the result shares memory with the argument: changing one changes the other; return a copy"
         if isinstance(outcome.result, dict | list | set | bytearray):

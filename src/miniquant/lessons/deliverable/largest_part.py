@@ -39,7 +39,7 @@ def cases(random):
         ({"a": 0, "c": 3, "b": 3, "d": 3},),
         ({"x": 8, "b": 1, "a": 15, "c": 15},),
         (dict(zip(["f32", "f16", Q8, Q4, "scales"], sizes)),),
-        ({"embeddings": 7, "w": 1, "scales": 4},),
+        ({"embeddings": 7, "w": 1, "scales": 4, "norms": 2},),
         ({"b": 2**24, "norm": 2**24 + 1, "a": 3},),
         ({"": 10, "weights": 3, "b": 10},),  # an empty name is a name
         ({"header": 0, "scales": 0, "values": 3},),
