@@ -50,9 +50,11 @@ if "MINIQUANT_MUTANT" in os.environ:
                 return importlib.util.spec_from_file_location(fullname, self.path, loader=self)
         def create_module(self, spec):
             return None
-        def exec_module(self, module):
+        def get_code(self, fullname):  # python -m asks for it
             with open(self.source, encoding="utf-8") as file:
-                exec(compile(file.read(), self.path, "exec"), module.__dict__)
+                return compile(file.read(), self.path, "exec")
+        def exec_module(self, module):
+            exec(self.get_code(module.__name__), module.__dict__)
     sys.meta_path.insert(0, Hook())
 """  # sitecustomize.py of the processes that a test starts
 
