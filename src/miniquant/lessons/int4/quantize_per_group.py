@@ -47,7 +47,7 @@ def cases(random):
         (np.arange(-16, 14).reshape(6, 5).T, 3),
         (np.array([[7, 6.5], [7, -3.5]], np.float32) * steps[:, None], 2),  # ties; w * (1 / scale) misses them
         ([[0, 0], [0, 3], [0.5, 0]], 1),
-        ([[1, 2, 0, 0, 3, 4], [1e-9, -1e-9, 3, 4, 2e-7, -1e-7]], 2),  # the first scale is 0 in float16, though the weights are more than its smallest number
+        ([[1, 2, 0, 0, 3, 4], [1e-9, -1e-9, 3, -3, 2e-7, -1e-7]], 2),  # the first scale is 0 in float16, though the weights are more than its smallest number
         ([[6e-7, -6e-7, 3e-7, 0.0], [6.7e-7, 0.0, 0.0, 0.0], [0.0, 1.0, 2.0, 3.0]], 4),  # 1.44 of float16's smallest steps becomes 1: clipped; 1.6 becomes 2: 6
         ([[7, np.nextafter(np.float32(2.5), 3), np.nextafter(np.float32(1.5), 1), np.nextafter(np.float32(-0.5), -1), np.nextafter(np.float32(0.5), 0)]], 5),
         (random.normal(0, 0.02, (4, 64)), 16),

@@ -60,7 +60,7 @@ def cases(random):
         (pickle.dumps(Call(math.factorial, (5,))), {("mat", "factorial"), ("math", "fact"), ("", "math.factorial")}),
         (pickle.dumps(Call(len, ("abc",))), {("operator", "len"), ("builtins", "max")}),
         (pickle.dumps({"w": [Call(math.gcd, (4, 6)), Fraction(1, 3)]}), {("fractions", "gcd"), numbers}),
-        (pickle.dumps([Call(math.gcd, (4, 6)), Call(math.gcd, (9, 6))]), {("math", "gcd")}),
+        (b"(cmath\ngcd\nK\x04K\x06\x86Rcmath\ngcd\nK\x09K\x06\x86Rl.", {("math", "gcd")}),  # imported twice
         (pickle.dumps([Call(math.sqrt, (4,)), Call(cmath.sqrt, (4,))]), {("math", "sqrt"), ("cmath", "sqrt")}),
         (pickle.dumps({1, 2}, 2), {("__builtin__", "set"), ("builtins", "set")}),
         (pickle.dumps(random.integers(0, 100, 5).tolist()), {ordered}),
@@ -69,7 +69,7 @@ def cases(random):
         (pickle.dumps([OrderedDict(a=1), Call(math.gcd, (4, 6))], 4), {ordered}),
         (pickle.dumps(["math", "factorial"]), set()),
         (b"(K\x05imath\nfactorial\n.", {ordered}),
-        (b"(K\x01K\x03ifractions\nFraction\n.", {numbers}),
+        (b"(U\x031/3ifractions\nFraction\n.", {numbers}),  # a text of Python 2
         (memo, {("math", "sqrt")}),
         (memo, {("math", "factorial")}),
         (computed, {("operator", "add")}),
