@@ -81,6 +81,14 @@ def test_where_all_others_are_wrong_it_is_said_so_and_not_66_of_the_66():
     assert re.search(r"where `scale` has 1 axis are right, and all \d+ others are wrong", said(round_scale))
 
 
+def test_an_array_that_lost_its_axes_is_not_said_to_be_a_number():
+    def round_scale(scale):
+        return np.squeeze(np.atleast_1d(scale).astype(np.float16)).astype(np.float32)
+
+    text = said(round_scale)
+    assert "a float32" not in text and "the shape differs" in text and "1 of 15 cases" in text
+
+
 def test_a_quotient_just_below_a_half_is_no_half():
     def quantize_per_channel(w, scale):
         column = np.where(scale == 0, np.float32(np.inf), scale)[:, None]

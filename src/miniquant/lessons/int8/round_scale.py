@@ -4,7 +4,7 @@ import numpy as np
 
 from ...lab import Exercise, Mistake, body, edit
 from ..shared.by_hand import nearest16
-from ..shared.scalars import number32
+from ..shared.scalars import number32_of_number
 
 
 def round_scale(scale):
@@ -67,7 +67,7 @@ def traits(scale):
 
 EXERCISE = Exercise(
     goal="Turn scales into the numbers that a file with float16 scales will give back.",
-    reference=round_scale, oracle=oracle, cases=cases, traits=traits, minutes=5, difficulty="warm-up", observe=number32,
+    reference=round_scale, oracle=oracle, cases=cases, traits=traits, minutes=5, difficulty="warm-up", observe=number32_of_number,
     hints=(
         "A number loses digits when you convert it to a smaller type. It loses nothing on the way back to the larger type.",
         "`astype` converts an array or a number of numpy to another type, and rounds to the nearest number of that type. You need "

@@ -22,6 +22,15 @@ def number32(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
     return _number32(function(*case))
 
 
+def number32_of_number(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
+    """As ``number32`` where the argument is one number; what is made of an array stays as it is.
+
+    >>> number32_of_number(lambda x: x[0], (np.array([0.5]),))
+    np.float64(0.5)
+    """
+    return function(*case) if np.ndim(case[0]) else number32(function, case)
+
+
 def integers_and_number32(function: Callable[..., Any], case: tuple[Any, ...]) -> Any:
     """A pair of integers and one scale: the scale as in ``number32``."""
     result = function(*case)
