@@ -55,7 +55,7 @@ def run_pickle(operations):
         elif opcode == "BINGET":
             stack.append(memo[argument])
         else:
-            raise ValueError(f"{opcode} makes more than data")
+            raise ValueError(f"{opcode} is not one of the opcodes")
 
 
 def oracle(operations):
@@ -243,7 +243,7 @@ EXERCISE = Exercise(
         Mistake("the first value of a key", edit("zip(items[::2], items[1::2])", "reversed([*zip(items[::2], items[1::2])])"),
             cause="Where SETITEMS has a key twice, your dict has the first value. The last one counts.",
             cure="Store them in their order.", see="another value where a key occurs twice"),
-        Mistake("None for an unknown opcode", edit('raise ValueError(f"{opcode} makes more than data")', "return None"),
+        Mistake("None for an unknown opcode", edit('raise ValueError(f"{opcode} is not one of the opcodes")', "return None"),
             cause="An unknown opcode ends the machine with None, and nobody learns that the pickle was not run.",
             cure="Raise a ValueError.", see="None where a ValueError is expected"),
         Mistake("a list in place of a pair", edit("(first, second)", "[first, second]"),

@@ -114,7 +114,7 @@ def run_by_python(operations: list[tuple[str, Any]], known: Collection[str]) -> 
     data = b""
     for name, argument in operations:
         if name not in known:
-            raise ValueError(f"{name} makes more than data")
+            raise ValueError(f"{name} is not one of the opcodes")
         data += codes[name]
         if name in ("PROTO", "BININT1", "BINPUT", "BINGET"):
             data += bytes([argument])
