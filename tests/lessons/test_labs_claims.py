@@ -148,13 +148,6 @@ def test_draws_are_the_same_each_time():
     assert draws(st.integers(), 30) == draws(st.integers(), 30)
 
 
-def test_no_more_is_drawn_after_the_last_value_that_is_wanted():
-    every, seen = draws(st.integers(0, 99), 60), []
-    ended = draws(st.integers(0, 99).map(lambda n: seen.append(n) or n), 60, last=lambda n: n == every[20])
-    assert ended == every[: every.index(every[20]) + 1]
-    assert len(seen) < 40
-
-
 # ---- the exporters ---------------------------------------------------------------------------------------------------
 
 

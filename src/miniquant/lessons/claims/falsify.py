@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -65,45 +64,19 @@ def searching(cases: int, *phases: Phase) -> settings:
     )
 
 
-class _Enough(Exception):
-    """No more values are wanted."""
-
-
-class _Drawn(list[Any]):
-    """Values as they are drawn; the drawing ends at the first for which ``last`` is true, if it is given."""
-
-    def __init__(self, last: Callable[[Any], object] | None) -> None:
-        super().__init__()
-        self.last, self.ended = last, False
-
-    def append(self, value: Any) -> None:
-        """Keep a value; after the last one, which hypothesis draws again, keep none."""
-        if not self.ended:
-            super().append(value)
-            self.ended = self.last is not None and bool(self.last(value))
-        if self.ended:
-            raise _Enough
-
-
-def draws(strategy: Strategy, count: int = CASES, last: Callable[[Any], object] | None = None) -> list[Any]:
+def draws(strategy: Strategy, count: int = CASES) -> list[Any]:
     """Up to ``count`` values that a strategy draws, the same each time; a strategy with few values gives fewer.
-
-    After a value for which ``last`` is true no more are drawn.
 
     >>> sorted(draws(st.sampled_from("ab")))
     ['a', 'b']
-    >>> len(draws(st.integers(), last=lambda n: True))
-    1
     """
-    found = _Drawn(last)
+    found: list[Any] = []
 
-    # hypothesis makes its seed of the text of this function
     def keep(value: Any) -> None:
         found.append(value)
 
-    with suppress(_Enough):
-        searching(count, Phase.generate)(given(strategy)(keep))()
-    return list(found)
+    searching(count, Phase.generate)(given(strategy)(keep))()
+    return found
 
 
 def attack(claim: Claim, *strategies: Strategy, cases: int = CASES) -> Attempt:

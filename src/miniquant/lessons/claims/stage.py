@@ -56,7 +56,7 @@ def judged(function, case):
     if isinstance(strategy, type) or not isinstance(strategy, st.SearchStrategy):
         raise Finding("a strategy is asked for, and your function returned something else", f"{kind(strategy)}: {strategy!r}"[:200])
     try:
-        drawn = draws(strategy, DRAWS, last=lambda each: problem_of(each, case[0]))
+        drawn = draws(strategy, DRAWS)
     except HypothesisException as error:
         raise Finding("hypothesis cannot draw from this strategy", f"{type(error).__name__}: {error}"[:200]) from None
     bad = next((f"{each!r}: {problem}" for each in drawn if (problem := problem_of(each, case[0]))), "")
