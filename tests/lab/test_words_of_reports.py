@@ -143,3 +143,10 @@ def test_what_all_wrong_results_are_is_not_said_of_cases_that_raise():
     spec = made(lambda n: n * n, [(n,) for n in (3, 5, 7, 9, 11, 2, 4, 6)])
     text = seen(spec, lambda n: n * n if n % 2 == 0 else 77 if n < 10 else {}[n])
     assert "in every wrong case" not in text and "each wrong result is 77" in text
+
+
+def test_of_two_wrong_lines_none_is_said_to_have_only_one_wrong_number():
+    right, alone = "sizes 4 and 9\nscales 3", "in line 1, only number 2 is wrong"
+    assert alone in said(right, "sizes 4 and 30\nscales 3")
+    both = said(right, "sizes 4 and 30\nscales 8")
+    assert alone not in both and "in line 1, number 2 is wrong" in both

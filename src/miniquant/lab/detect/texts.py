@@ -34,7 +34,9 @@ def of_texts(expected: Any, got: Any, quantities: dict[str, Any]) -> Iterator[Se
         differences = list(_of_line(e[n], g[n], numbers))
         found += [place + text for text in differences]
         if len(differences) == 1 and (nth := _only_number(e[n], g[n])):
-            yield Seen("a number in a line", f"{place}only number {nth} is wrong", cure, 18.5)
+            if len(wrong) == 1:
+                yield Seen("a number in a line", f"{place}only number {nth} is wrong", cure, 18.5)
+            yield Seen("a number in a line", f"{place}number {nth} is wrong", cure, 18.6)
         for rank, text in enumerate(differences):
             yield Seen("a detail of a line", place + text, cure, 17 + rank / 10)
     if 1 < len(found) <= MOST:
