@@ -12,8 +12,9 @@ from miniquant.lab import evaluate, exercises, find
 from miniquant.lab.attempt import attempt, cases_of
 from miniquant.lab.judging import _calls
 from miniquant.lab.near import near
+from miniquant.lab.near.named_places import NamedPlaces
 from miniquant.lab.near.places import Change, Speaker, places
-from miniquant.lab.near.repair import _of_helpers, _Speaker, place_of_repair
+from miniquant.lab.near.repair import _of_helpers, place_of_repair
 from miniquant.lab.near.variants import changes, cost, is_dangerous, parsed, variants
 from miniquant.lab.report import SAME
 from miniquant.lab.verdict import Facts
@@ -407,7 +408,7 @@ def with_a_format(message):
 
 def test_a_place_inside_an_f_string_is_shown_as_the_whole_f_string():
     function = ast.parse(inspect.getsource(with_a_format)).body[0]
-    say = _Speaker(function, 1, inspect.getsource(with_a_format))
+    say = NamedPlaces(function, 1, inspect.getsource(with_a_format))
     inside = next(place for place in places(function) if getattr(place.node, "value", "") == "03d")
     assert say(Change("", 1, ((inside, ast.Constant("04d")),))) == 'at `f"{len(message):03d}"`'
 
@@ -433,8 +434,8 @@ def test_a_place_whose_code_is_in_a_function_that_is_called_too_is_said_with_its
     (at,) = [each for each in places(tree) if isinstance(each.node, ast.Subscript)]
     change = Change("", 1, ((at, ast.Constant(0)),))
     text = "def f(dims):\n    return dims[1]\n"
-    assert _Speaker(tree, 1, text)(change) == "at `dims[1]`"
-    assert _Speaker(tree, 1, text, _of_helpers(groups))(change) == "at `dims[1]` in line 2"
+    assert NamedPlaces(tree, 1, text)(change) == "at `dims[1]`"
+    assert NamedPlaces(tree, 1, text, _of_helpers(groups))(change) == "at `dims[1]` in line 2"
 
 
 def test_the_same_change_in_three_places_of_a_line_is_not_one_change():
@@ -458,7 +459,7 @@ def test_the_same_change_in_three_places_of_a_line_is_not_one_change():
 def test_a_change_in_an_expression_of_several_lines_is_said_of_all_its_lines():
     text = "def f(a, b):\n    return (\n        a\n        - b\n    )\n"
     tree = ast.parse(text).body[0]
-    say = _Speaker(tree, 1, text)
+    say = NamedPlaces(tree, 1, text)
     operation = next(node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
     assert say._lines([operation]) == "in lines 3 to 4"
     assert say._lines([operation.right]) == "in line 4"

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..compare import kind, short
 from ..spec import Function
-from ..trace import named
+from ..trace import lines_of, named
 from ..verdict import Call, smallest
 
 LONGEST = 60  # characters of a line of code, or of a value
@@ -91,7 +91,7 @@ def _place(function: Function, error: BaseException | None) -> tuple[int, str] |
     frame = _frame(function, error)
     if frame is None or error is None:
         return None
-    number = next(n for f, n in traceback.walk_tb(error.__traceback__) if f is frame)
+    number = next(n for f, n in lines_of(error) if f is frame)
     text = linecache.getline(frame.f_code.co_filename, number).split("  #")[0].strip().rstrip(":")
     return number, text if len(text) <= LONGEST and "`" not in text else ""
 
@@ -101,7 +101,7 @@ def _deeper(function: Function, error: BaseException | None) -> tuple[int, str] 
     frame = _frame(function, error)
     if frame is None or error is None or _is_recursive(frame, error):
         return None
-    frames = list(traceback.walk_tb(error.__traceback__))
+    frames = list(lines_of(error))
     at = max(i for i, (each, _) in enumerate(frames) if each is frame)
     below = [(n, each.f_code.co_name) for each, n in frames[at + 1 :] if each.f_globals is frame.f_globals]
     return below[-1] if below and below[-1][1].isidentifier() else None

@@ -29,7 +29,8 @@ from .accidents import by_accident
 from .arrays import ARRAY_STEPS
 from .fixes import FAR, ORDER, fixes
 from .fixes import LIKELY as KEYED
-from .places import Change, Place, Speaker, places
+from .named_places import NamedPlaces
+from .places import Change, Place, Speaker
 from .tables import DTYPES
 from .variants import WRITES, changes, code_of, compiled, cost, is_dangerous, names_in, parsed
 from .wraps import PREFIX
@@ -40,12 +41,12 @@ CALL = 12  # lines that a call counts at least
 ARRAYS = 30  # and one with arrays, whose lines take longer
 SECONDS = 0.3  # for one call
 HUNG = 2  # after so many changes that do not end, no more are tried
-LONGEST = 60  # characters of code that are shown
 BETTER = 6  # of the changes that make some results right and none wrong, so many are tried with a second one
 LONG = 20  # seconds of the processor: only a machine that is many times slower than ours stops here
-ORDINALS = ("first", "second", "third", "fourth")
 FORGETS = "all_|_all|only_|zero|one_|ones|_mean|_largest|_smallest|_sum$"  # names of such steps
 FIRST = 300  # only so many changes are looked at in this way
+BESIDE = 0.25  # of changes that fix it, those whose ranks differ by no more are compared
+LIMITS = {(ast.Lt, ast.LtE), (ast.LtE, ast.Lt), (ast.Gt, ast.GtE), (ast.GtE, ast.Gt)}
 
 
 @dataclass
@@ -107,7 +108,7 @@ def place_of_repair(facts: Facts) -> str:
         facts.calls, key=lambda call: (call.problem is None, budget.costs[call.number], size_of(call.case), call.number)
     )
     every = _every(tree, facts)
-    say = _Speaker(tree, function.__code__.co_firstlineno, code_of(function), _of_helpers(function))
+    say = NamedPlaces(tree, function.__code__.co_firstlineno, code_of(function), _of_helpers(function))
     n, more = len(facts.calls), len(more_cases(facts.spec))
     right = f"your function is right on all {n} cases{f' and on {more} further inputs' if more else ''}"
     if n < len(cases_of(facts.spec)):  # none is tried after one that never ends
@@ -118,12 +119,14 @@ def place_of_repair(facts: Facts) -> str:
 
     found: list[tuple[float, Change]] = []
     for change in _together(every):
-        if (found and change.rank > found[0][0]) or budget.spent:
+        if (found and change.rank > found[0][0] + BESIDE) or budget.spent:
             break
         changed = _made(tree, function, change)
         if changed and _all_right(budget, changed, calls) and not accident([change]):
             found.append((change.rank, change))
-    for _, change in found:
+    found.sort(key=lambda pair: (not _moves_a_limit(pair[1]), pair[0]))
+    for rank, change in found:
+        change = say.around(change, [other for other_rank, other in found if other_rank == rank])
         if where := say(change):
             n_places = len(change.edits)
             if n_places > 1 and where.startswith("in line ") and change.phrase != ORDER:
@@ -226,6 +229,14 @@ def _overlap(group: Sequence[Change]) -> bool:
     return any(a is not b and any(part is b for part in ast.walk(a)) for a in nodes for b in nodes)
 
 
+def _moves_a_limit(change: Change) -> bool:
+    """Whether ``<`` becomes ``<=``, say: where another change fixes a limit as well, this one is meant."""
+    (place, new), *more = change.edits
+    if more or not isinstance(place.node, ast.Compare) or not isinstance(new, ast.Compare):
+        return False
+    return {(type(a), type(b)) for a, b in zip(place.node.ops, new.ops) if type(a) is not type(b)} <= LIMITS
+
+
 def _made(tree: ast.FunctionDef, function: types.FunctionType, *made: Change) -> Function | None:
     """The function with some changes."""
     if len(made) == 2:
@@ -298,81 +309,3 @@ def _share(expected: object, got: object, tolerance: float) -> float:
             return 0.99 * float(np.mean(np.frombuffer(expected, np.uint8) == np.frombuffer(got, np.uint8)))
         return 0.99 * sum(equal(a, b, tolerance) for a, b in zip(expected, got)) / len(expected)
     return 0.0
-
-
-class _Speaker:
-    """Says where a change is made, in the student's own words: ``at `range(n)` ``, or ``in line 3``."""
-
-    def __init__(self, tree: ast.FunctionDef, first: int, text: str, others: str = "") -> None:
-        self.first, self.text, self.others = first, text, others  # others: the functions that it calls
-        self.parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
-        self.places = places(tree)
-
-    def __call__(self, change: Change) -> str:
-        """The places of a change; "" if they cannot be said in a few words."""
-        nodes = [place.node for place, _ in change.edits]
-        texts = list(dict.fromkeys(self._shown(place) for place, _ in change.edits))
-        if "" in texts or len(texts) > 2:
-            return self._lines(nodes)
-        if len(change.edits) > 1 and len(texts) == 1:
-            alike = {id(self._around(place)) for place in self.places if self._shown(place) == texts[0]}
-            every = alike == {id(self._around(place)) for place, _ in change.edits}
-            return f"at each `{texts[0]}`" if every else self._lines(nodes)
-        known = dict.fromkeys(self._placed(place) for place, _ in change.edits)
-        return "at " + " and at ".join(known) if "" not in known else self._lines(nodes)
-
-    def _placed(self, place: Place) -> str:
-        """The code of a place; with its line, and its number there, if the same code stands elsewhere as well, also in
-        a function that is called.
-        """
-        node, shown = self._around(place), self._shown(place)
-        edge = r"(?<![\w.])" if re.match(r"\w", shown) else ""
-        same = re.compile(f"{edge}{re.escape(shown)}(?!\\w)" if re.search(r"\w$", shown) else edge + re.escape(shown))
-        if len(same.findall(f"{self.text}\n{self.others}")) < 2:
-            return f"`{shown}`"
-        number = getattr(node, "lineno", 1)
-        text = self.text.split("\n")[number - 1]
-        before = len(text.encode()[: getattr(node, "col_offset", 0)].decode(errors="ignore"))
-        starts = [found.start() for found in same.finditer(text)]
-        line = f"in line {number + self.first - 1}"
-        if len(starts) < 2:
-            return f"`{shown}` {line}"
-        return f"the {ORDINALS[starts.index(before)]} `{shown}` {line}" if before in starts[: len(ORDINALS)] else ""
-
-    def line(self, node: ast.AST) -> tuple[int, int]:
-        """The line and the column of a node."""
-        while not hasattr(node, "lineno") and node in self.parents:
-            node = self.parents[node]
-        return getattr(node, "lineno", 1) + self.first - 1, getattr(node, "col_offset", 0)
-
-    def _lines(self, nodes: Sequence[ast.AST]) -> str:
-        numbers = {self.line(node)[0] for node in nodes}
-        last = max((getattr(node, "end_lineno", 1) + self.first - 1 for node in nodes), default=0)
-        if numbers and last > max(numbers):  # an expression of several lines
-            return f"in lines {min(numbers)} to {last}"
-        lines = [str(line) for line in sorted(numbers)]
-        if not lines or len(lines) > 4:
-            return ""
-        return f"in line {lines[0]}" if len(lines) == 1 else f"in lines {', '.join(lines[:-1])} and {lines[-1]}"
-
-    def _shown(self, place: Place) -> str:
-        """The code of a place as it is typed, if it is one short line; of a number or a name, what it stands in."""
-        node = self._around(place)
-        text = ast.get_source_segment(self.text, node) or ""
-        if isinstance(node, ast.stmt):
-            text = text.split("\n")[0].rstrip(":")
-        short = "\n" not in text and len(text) <= LONGEST and "`" not in text
-        return text if short and not text.lstrip("-").isdigit() else ""
-
-    def _around(self, place: Place) -> ast.AST:
-        """The node that is shown for a place."""
-        node: ast.AST = place.node
-        if isinstance(node, ast.Constant | ast.Name) and isinstance(place.parent, ast.expr | ast.Slice):
-            node = node if isinstance(place.parent, ast.UnaryOp) else place.parent
-        if isinstance(node, ast.Slice):
-            node = self.parents.get(node, node)
-        around = node
-        while around in self.parents:  # the parts of an f-string have no places of their own in every Python
-            around = self.parents[around]
-            node = around if isinstance(around, ast.JoinedStr) else node
-        return node

@@ -74,11 +74,11 @@ ROUNDINGS: dict[str, tuple[Callable[..., Any], str]] = {
     "ceil": (_each(np.ceil, math.ceil), "rounds up where the right one rounds to the nearest"),
     "away": (
         _each(_half_away, lambda x: int(_half_away(x))),
-        "rounds halves away from 0 where the right one rounds them to the even number",
+        "adds 0.5 away from 0 and cuts off the decimals where the right one rounds halves to the even number",
     ),
     "half_up": (
         _each(lambda x: np.floor(x + 0.5), lambda x: math.floor(x + 0.5)),
-        "rounds halves up where the right one rounds them to the even number",
+        "adds 0.5 and rounds down where the right one rounds halves to the even number",
     ),
 }
 
