@@ -103,3 +103,19 @@ def test_of_a_list_that_is_emptied_at_once_and_returned_it_is_not_said_that_its_
 
     report = evaluate(find("off_the_list"), off_the_list, search=False)
     assert report.mistake == "memory used again" and "call to call" not in report.cause
+
+
+def test_a_second_call_for_the_same_thing_must_give_the_same():
+    words = {file: find("name_the_bug").reference(file) for file in "ABCDE"}
+    assert evaluate(find("name_the_bug"), lambda file: words[file]).status == "passed"
+    assert evaluate(find("name_the_bug"), lambda file: words.pop(file)).status == "failed"
+
+
+def test_outputs_that_are_kept_for_a_model_must_not_be_given_for_other_tokens():
+    kept = {}
+
+    def layer_errors(expected, found, tokens):
+        outputs, errors = (find(name).reference for name in ("layer_outputs", "tensor_errors"))
+        return errors(*(kept.setdefault(id(model), outputs(model, tokens)) for model in (expected, found)))
+
+    assert evaluate(find("layer_errors"), layer_errors, search=False).status == "failed"

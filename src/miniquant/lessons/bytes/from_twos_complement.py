@@ -88,13 +88,13 @@ EXERCISE = Exercise(
             cause="The size is right and the sign is missing.",
             cure="Subtract 2**n_bits from the number, not the other way round.", see="1 where -1 is expected"),
         Mistake("2**n_bits subtracted from all", edit("if number >= 2 ** (n_bits - 1):", "if True:"),
-            cause="All results are 2**n_bits below the number, those of the lower half, too, which are positive.",
+            cause="All results are 2**n_bits below the number, those of the lower half, too, which must stay as they are.",
             cure='Subtract only where the top bit is 1.', see='-9 where 7 is expected'),
         Mistake("a minus before it", edit("number - 2**n_bits", "-number"),
             cause="Where a negative number is expected, this is the number itself with a minus sign before it.",
             cure='Subtract 2**n_bits from numbers of the upper half.', see='-9 where -7 is expected'),
         Mistake("a float", edit("number - 2**n_bits", "float(number - 2**n_bits)"),
-            cause='The number is right, but it is a float.',
+            cause="Negative results are floats; an int is asked for, and beyond 2**53 a float does not hold every whole number.",
             cure='Compute with integers.', see='-8.0 where -8 is expected'),
         Mistake("^ for a power", edit("2 ** (n_bits - 1)", "2 ^ (n_bits - 1)").edit("2**n_bits", "(2 ^ n_bits)"),
             cause="These are the results with `^` for a power; in Python `^` is an operation on bits, and a power is `**`.",
@@ -104,7 +104,7 @@ EXERCISE = Exercise(
             """),
             cause="Bit 3 decides the sign for every `n_bits`; it is the top bit of four bits only.",
             cure='Test bit n_bits - 1, or compare with 2**(n_bits - 1).', see='four bits right, and other widths wrong'),
-        Mistake("cast to int8", body("""
+        Mistake("the lowest eight bits only", body("""
                 import numpy as np
                 return int(np.uint8(number % 256).view(np.int8))
             """),

@@ -107,7 +107,7 @@ EXERCISE = Exercise(
         Mistake("counted from the left", body("""
                 return (number >> max(0, 8 - start - count)) & (2**count - 1)
             """),
-            cause="These are the bits counted from the left of a byte, and bit 0 is the lowest one.",
+            cause="Within a byte, these are the bits counted from its left; beyond it, the lowest ones. Bit 0 is the lowest bit.",
             cure="Shift by `start`.", see="5 where 3 is expected"),
         Mistake("start and count exchanged", edit("(number >> start) & (2**count - 1)", "(number >> count) & (2**start - 1)"),
             cause="These are the results with `start` and `count` exchanged.",
@@ -135,13 +135,13 @@ EXERCISE = Exercise(
             cause="Bits above the first eight come out as 0; the number may have more.",
             cure='Shift the whole number.', see='0 for bits above the first byte'),
         Mistake("divided", edit("(number >> start) & (2**count - 1)", "number / 2**start % 2**count"),
-            cause="The result is a float; with a fraction it still holds the bits below `start`.",
+            cause="The result is a float, as with `/`: what is below `start` becomes its fraction, and a large number is rounded or does not fit.",
             cure='Use `>>` or `//`, which give whole numbers.', see='3.0 where 3 is expected'),
         Mistake("a list of bits", edit("(number >> start) & (2**count - 1)", "[(number >> (start + i)) & 1 for i in range(count)]"),
             cause='These are the bits one by one.',
             cure='Return one number.', see='a list where a number is expected'),
         Mistake("one place too few", edit("(number >> start)", "(number >> max(0, start - 1))"),
-            cause="The bits begin one place too low; bit 0 is the lowest bit.",
+            cause="Where `start` is not 0, the bits begin one place too low; bit 0 is the lowest bit.",
             cure='Shift by `start`.', see='6 where 3 is expected'),
         Mistake("one bit too many", edit("2**count", "2 ** (count + 1)"),
             cause="The result has one bit too many at its upper end.",
@@ -149,18 +149,18 @@ EXERCISE = Exercise(
         Mistake("from the left of the text", body("""
                 return int(f"{number:016b}"[start : start + count] or "0", 2)
             """),
-            cause="These are bits counted from the left, from the highest one; bit 0 is the lowest.",
+            cause="These are bits counted from the left of 16 digits, or of more if the number needs them; bit 0 is the lowest.",
             cure='Count from the right, or use a shift.', see='0 where 3 is expected'),
         Mistake("a text of 32 digits", body("""
                 digits = f"{number:032b}"[::-1][start : start + count]
                 return int(digits[::-1], 2)
             """),
-            cause="The text of the number has 32 digits or a few more, and a start beyond its end leaves an empty text, of which `int` makes no number.",
+            cause="A start of 32 or more beyond the number's highest 1 leaves an empty text, of which `int` makes no number; all bits there are 0.",
             cure="Use a shift and a mask; or pad the text to `start + count` digits.", see="a ValueError for bits far above the number"),
         Mistake("the bits reversed", body("""
                 return int(f"{number:b}"[::-1][start : start + count] or "0", 2)
             """),
-            cause="The right bits are there, in the opposite order.",
+            cause="The right bits, up to the number's highest 1, are there in the opposite order.",
             cure='Reverse the piece again before you make a number of it, or use a shift.', see='6 where 3 is expected'),
     ),
 )

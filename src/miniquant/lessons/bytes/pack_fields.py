@@ -89,13 +89,13 @@ EXERCISE = Exercise(
             cause="The offset comes before the length.",
             cure="Write kind, length, offset, in this order.", see="the second and the third number exchanged"),
         Mistake("the offset as a float", edit("<BHQ", "<BHd"),
-            cause="The last eight bytes are those of a floating-point number; it has other bits than an integer.",
+            cause="The last eight bytes are those of a floating-point number; all but 0 have other bits than the integer.",
             cure="Use the letter of a u64, `Q`.", see="`08 40` at the end, where zeros are expected"),
         Mistake("an array of one type", body("""
                 import numpy as np
                 return np.array([kind, length, offset], "<u8").tobytes()[:11]
             """),
-            cause="Each number is as large as the others, and they must have one, two and eight bytes.",
+            cause="The kind takes eight bytes, the length the other three, and no place is left for the offset: they must have one, two and eight bytes.",
             cure="Use `struct.pack`, which has a letter for each number.", see="zeros where the length is expected"),
         Mistake("one byte each", body("""
                 return bytes([kind, length % 256, offset % 256])
@@ -123,7 +123,7 @@ EXERCISE = Exercise(
                 import struct
                 return struct.pack('<BHQ', kind, length, min(int(float(offset)), 2**64 - 1))
             """),
-            cause="Offsets above 2**53 are a little off, as if they had been floats: above 2**53 a float does not hold every whole number.",
+            cause="Many offsets above 2**53 are a little off, as if they had been floats: above 2**53 a float does not hold every whole number.",
             cure='Leave the offset an integer.', see='large offsets off by one'),
         Mistake("the length signed", edit('<BHQ', '<BhQ'),
             cause="Lengths above 32767 are refused, as in a type with a sign; a u16 ends at 65535.",

@@ -130,11 +130,11 @@ EXERCISE = Exercise(
             cause="Width and height are read from two bytes each, and they have four.",
             cure="Use `I`, the letter of a u32.", see="0 where the height is expected"),
         Mistake("struct's own error", omit("if len(data)").edit("data[:8] !=", "len(data) >= 8 and data[:8] !="),
-            cause="A short file raises `struct.error`, which is not a ValueError.",
+            cause="A short file raises `struct.error`, which is not a ValueError, unless its first eight bytes are another signature.",
             cure="Check `len(data)` first, and raise a ValueError.",
             see="a struct.error where a ValueError is expected"),
         Mistake("any signature", omit("if data[:8]"),
-            cause="Every signature is accepted, so the bytes of any file are taken for a size.",
+            cause="Every signature is accepted, so 24 bytes of any file are taken for a PNG.",
             cure="Compare the first eight bytes, and raise a ValueError if they differ.",
             see="(0, 0) for a file of zeros, which must be refused"),
         Mistake("half a signature",
@@ -185,7 +185,7 @@ EXERCISE = Exercise(
                 import struct
                 return struct.unpack_from(">II", data, 16)
             """),
-            cause='A file is refused only if it is short *and* has another signature; either is enough.',
+            cause="ValueError is raised only if the file is short *and* has another signature; either is enough.",
             cure='Use `or`.', see='a size for a JPEG, and a struct.error for a short PNG'),
         Mistake("the test the wrong way round", body("""
                 if len(data) < 24 or data[:8] == bytes.fromhex("89 50 4e 47 0d 0a 1a 0a"):
@@ -202,7 +202,7 @@ EXERCISE = Exercise(
                     raise ValueError("no PNG")
                 return int.from_bytes(found[1], "big"), int.from_bytes(found[2], "big")
             """),
-            cause="A dot in a pattern fits every byte but 0a, the newline, so a picture with a 0a in its bytes 8 to 23 is refused.",
+            cause="A picture with a 0a in its bytes 8 to 23 is refused, as by a dot in a pattern: without `re.DOTALL` it does not fit a newline.",
             cure="Give `re.match` the flag `re.DOTALL`, or use slices.", see="a ValueError for a picture that is 10 wide"),
         Mistake("None for what is no PNG", body("""
                 if len(data) < 24 or data[:8] != bytes.fromhex("89 50 4e 47 0d 0a 1a 0a"):

@@ -89,7 +89,7 @@ EXERCISE = Exercise(
             cause="Spaces at the ends of the name are missing, and they belong to it.",
             cure='Encode the name as it is.', see='a name with spaces too short'),
         Mistake("ASCII only", edit("name.encode(\"utf-8\")", "name.encode(\"ascii\", \"ignore\")"),
-            cause='Letters that ASCII does not have were left out.',
+            cause="Characters that ASCII does not have were left out.",
             cure='Encode with `.encode("utf-8")`.', see='a name with an accent too short'),
         Mistake("a zero byte after the name", edit("name.encode", r'(name + "\0").encode'),
             cause="C ends a string with a zero byte. Here the length before the name says where it ends.",
@@ -99,15 +99,15 @@ EXERCISE = Exercise(
             cause="The most significant byte came first.",
             cure="Begin every format with `<`.", see="`00 01` where `01 00` is expected"),
         Mistake("padding slipped in", edit("<BQ", "BQ"),
-            cause="There are seven bytes between dtype and offset. `struct` puts them there if the format has no `<`.",
+            cause='There are seven bytes between dtype and offset, as `struct.pack("BQ", …)` puts them there.',
             cure="Begin every format with `<`, which also switches padding off.",
             see="seven zero bytes too many after the dtype"),
-        Mistake("padding everywhere", body("""
+        Mistake("padding between the numbers", body("""
                 text = name.encode("utf-8")
                 form = f"H{len(text)}sB{len(dims)}IBQ"
                 return struct.pack(form, len(text), text, len(dims), *dims, dtype, offset)
             """),
-            cause="There is padding: each number begins at a multiple of its size. `struct` does so if the format has no `<`.",
+            cause="There is padding: each number begins at a multiple of its size, as `struct` does it for a format without `<`, `>`, `=` or `!`.",
             cure="Begin the format with `<`, which also switches padding off.",
             see="zero bytes before the dims and before the offset"),
         Mistake("three bytes more before the offset", edit("<BQ", "<IQ"),

@@ -27,7 +27,7 @@ def oracle(bits, group_size):
 def cases(random):
     """Formats of the course and others, then a random one."""
     drawn = (int(random.integers(2, 9)), int(random.integers(1, 9)) * 32)
-    return [(4, 64), (4, 16), (8, 256), (2, 16), (3, 32), (1, 1), drawn, (8, 32), (4, 128), (6, 16), (5, 7), (2, 64)]
+    return [(4, 64), (4, 16), (8, 256), (2, 16), (3, 32), (1, 1), drawn, (8, 32), (4, 128), (32, 1), (5, 7), (2, 64)]
 
 
 def quantities(bits, group_size):

@@ -64,7 +64,7 @@ EXERCISE = Exercise(
             cause="The function asks for a second dim, but a bias has one dim, and a scalar has none.",
             cure="Use `math.prod(dims)` for any number of dims.", see="`IndexError: tuple index out of range`"),
         Mistake("whole bits only", edit("8 * size / sum", "8 * size // sum"),
-            cause="The result is rounded down to whole bits, and the fraction is what the scales cost.",
+            cause="The result is rounded down to whole bits, and the fraction counts: scales of groups of 64 cost a quarter of a bit.",
             cure="Divide with `/`.", see="whole numbers only"),
         Mistake("bytes per weight", edit("8 * size", "size"),
             cause="The result is eight times too small: the size is in bytes, and a byte has eight bits.",

@@ -152,7 +152,7 @@ EXERCISE = Exercise(
             cause="The smallest cost stands first, and the largest is asked for.",
             cure="Give it `reverse=True`.", see="the right reasons in line 3, the largest last"),
         Mistake("decimals of bytes", edit("{cost:,.0f}", "{cost:,}"),
-            cause="A cost may be a float, and then it is written with a point.",
+            cause="A cost may be a float, and then it is not written as a whole number, as 500.0.",
             cure="Format it with `:,.0f`.", see="`500.0 bytes` where `500 bytes` is expected"),
         Mistake("numbers without commas", edit("{cost:,.0f}", "{cost:.0f}"),
             cause="Numbers of six digits are hard to read without separators.",

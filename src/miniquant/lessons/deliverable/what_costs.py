@@ -133,7 +133,7 @@ EXERCISE = Exercise(
         Mistake("only the tensors in schemes", edit(
                 "        total, scales", "        if name not in schemes:\n            continue\n        total, scales"
             ),
-            cause="Biases and norms, which no scheme names, are in the file as f32.",
+            cause="A tensor that `schemes` does not name is in the file too, as f32.",
             cure='Go over `shapes`, and take `schemes.get(name, "f32")`.',
             see="too little at key `'more than 4 bits'` as soon as there is a bias"),
         Mistake("padding assumed", edit('descriptors": overhead', 'descriptors": math.ceil(overhead / 32) * 32'),
@@ -142,7 +142,7 @@ EXERCISE = Exercise(
         Mistake("bits instead of bytes", edit('costs["scales"] += scales', 'costs["scales"] += 8 * scales').edit(
                 "total - scales - math.prod(dims) / 2", "8 * (total - scales) - 4 * math.prod(dims)"
             ),
-            cause="The numbers are bits.",
+            cause="The numbers for values and scales are bits; the overhead is in bytes.",
             cure="Divide by 8.", see="answers that are eight times too large"),
     ),
 )

@@ -130,7 +130,7 @@ EXERCISE = Exercise(
                     return "big"
                 return "neither"
             """),
-            cause="One byte decides; the other three may be anything.",
+            cause="Only the lowest byte of the magic is looked for, first or last in the data; the other three bytes of the magic may be anything.",
             cure='Compare all four bytes.', see="'little' for bytes of which only the first is right"),
         Mistake("only both ends", body("""
                 if data[0] == magic & 255 and data[3] == magic >> 24:

@@ -78,11 +78,11 @@ EXERCISE = Exercise(
             see="`54 46 4c 47` for every magic"),
         Mistake("zeros, as many as the number says",
             edit('np.array([magic, version], "<u4").tobytes()', "bytes(min(magic, 999)) + bytes(min(version, 999))"),
-            cause="The result has as many zero bytes as the numbers say; the numbers themselves are not in it.",
+            cause="The result is zero bytes only, more of them for a larger number; the numbers themselves are not in it.",
             cure="Convert the number: `number.to_bytes(4, \"little\")`, or an array's `tobytes()`.",
             see="zeros only, and not 8 of them"),
         Mistake("one byte each", edit('np.array([magic, version], "<u4").tobytes()', "bytes([magic, version])"),
-            cause="Each number has one byte, and no byte is larger than 255.",
+            cause="Each number has one byte, so numbers above 255 are refused.",
             cure='Give each number four bytes: `number.to_bytes(4, "little")`.',
             see="2 bytes where 8 are expected"),
         Mistake("eight bytes each", edit(', "<u4"', ""),
@@ -107,7 +107,7 @@ EXERCISE = Exercise(
                 import struct
                 return struct.pack("<HH", magic, version)
             """),
-            cause="Each number has two bytes, and it needs four.",
+            cause="Each number has two bytes, so numbers above 65,535 are refused; it needs four.",
             cure='Use a type of four bytes.', see='4 bytes, or an error for larger numbers'),
         Mistake("signed numbers", body("""
                 import struct
@@ -116,7 +116,7 @@ EXERCISE = Exercise(
             cause="Numbers from 2**31 on are refused, as in a type with a sign; here they go on to 2**32 - 1.",
             cure='Use an unsigned type.', see='an error for numbers from 2**31 on'),
         Mistake("floating-point numbers", edit('<u4', '<f4'),
-            cause="These are the bytes of floating-point numbers, which have other bits.",
+            cause="These are the bytes of floating-point numbers; only 0 has the same bits as the integer.",
             cure='Use an unsigned whole number, `u4`.', see='`00 00 80 3f` where `01 00 00 00` is expected'),
         Mistake("always version 1", edit('np.array([magic, version], "<u4").tobytes()', 'magic.to_bytes(4, "little") + bytes([1, 0, 0, 0])'),
             cause='The version in the file is always 1, whatever the argument says.',

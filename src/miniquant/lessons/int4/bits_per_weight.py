@@ -53,7 +53,7 @@ EXERCISE = Exercise(
     why="smaller groups are more exact and cost more bits. Now you know the price before you write a single byte.",
     mistakes=(
         Mistake("scale counted for every weight", edit("16 / group_size", "16.0"),
-            cause="The scale is stored once a group, not once a weight.",
+            cause="The scale is stored once a group, so the weights of a group share its 16 bits.",
             cure="Divide its 16 bits by `group_size`.", see="20.0 where 4.25 is expected"),
         Mistake("scale left out", edit("bits + 16 / group_size", "float(bits)"),
             cause="The integers are useless without their scale, so its bits count too.",
@@ -92,7 +92,7 @@ EXERCISE = Exercise(
             see="0.3125 where 4.25 is expected"),
         Mistake("bits times share",
             edit("bits + 16", "bits * 16"),
-            cause="The bits of the integer and its share of the scale are stored one after the other, so they add up.",
+            cause="A weight takes the bits of its integer and its share of the scale as well, so they add up.",
             cure="Write `+`.",
             see="1.0 where 4.25 is expected"),
     ),

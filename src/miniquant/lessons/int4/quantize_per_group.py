@@ -81,7 +81,7 @@ EXERCISE = Exercise(
                 "scale = group_scales(w, group_size)",
                 "scale = np.abs(group_reshape(w, group_size)).max(axis=2) / np.float32(7)",
             ).edit("np.int8)), scale", "np.int8)), scale.astype(np.float16).astype(np.float32)"),
-            cause="The integers fit the exact scale, and the scale that is returned is the rounded one. A few integers differ from those of the rounded scale.",
+            cause="The integers fit the exact scale, and the scale that is returned is the rounded one. The integers may differ from those of the rounded scale.",
             cure="Divide by what `group_scales` gives. Then your code has only one scale.",
             see="the scales right, and a few integers off by one"),
         Mistake("scale never rounded", edit(
@@ -91,7 +91,7 @@ EXERCISE = Exercise(
             cause="The scales still have float32's digits. The file has room for float16's only.",
             cure="Use `group_scales`, which rounds them.", see="scales that differ in the fourth significant digit"),
         Mistake("truncated", edit("np.rint", ""),
-            cause="The fraction of each quotient is cut off. With so few levels that doubles the error.",
+            cause="The fraction of each quotient is cut off. The error can be almost a whole step, and half a step with rounding.",
             cure="Call `np.rint` before the cast.", see="0 where 1 is expected for 0.75"),
         Mistake("half rounded up", edit(
                 "np.rint(group_reshape(w, group_size) / divisor)",
@@ -109,7 +109,7 @@ EXERCISE = Exercise(
             cause="The rounded scale may be smaller than the exact one. Then a quotient can be larger than 7.5, and 8 does not fit in four bits.",
             cure="Clip to [-7, 7] before the cast.", see="integers beyond 7, in a group of very small weights"),
         Mistake("divided by zero", edit("np.where(scale == 0, np.float32(np.inf), scale)", "scale"),
-            cause="A group of zeros, or of weights too small for float16, has the scale 0. Dividing by it gives infinity or NaN.",
+            cause="A group of zeros, or of weights whose scale is too small for float16, has the scale 0, and its integers must be 0. These are as after a division by 0 or by a tiny number.",
             cure="Use `np.where(scale == 0, np.float32(np.inf), scale)` as the divisor: every number divided by infinity is 0.",
             see="7 where 0 is expected for weights near 1e-9, or a warning about a division"),
         Mistake("left in groups", edit("ungroup(q.clip(-7, 7).astype(np.int8))", "q.clip(-7, 7).astype(np.int8)"),
@@ -119,18 +119,18 @@ EXERCISE = Exercise(
                 "ungroup(q.clip(-7, 7).astype(np.int8))",
                 "q.clip(-7, 7).astype(np.int8).transpose(0, 2, 1).reshape(w.shape)",
             ),
-            cause="The integers have exchanged axes, so those of different groups are mixed.",
+            cause="The integers come as if their last two axes were exchanged: first the first ones of all groups of a row, then the second ones.",
             cure="Use `ungroup`, the exact inverse of `group_reshape`.", see="the right integers in the wrong places"),
         Mistake("scales not spread over their groups", edit("[..., None]", "")
             .edit("group_reshape(w, group_size)", "w")
             .edit("ungroup(q.clip(-7, 7).astype(np.int8))", "q.clip(-7, 7).astype(np.int8)"),
-            cause="numpy cannot divide (out, in) by (out, groups). It needs a scale for each weight, or an axis of length 1.",
+            cause="With several groups of several weights, numpy cannot divide (out, in) by (out, groups). It needs a scale for each weight, or an axis of length 1.",
             cure="Divide the groups, of shape (out, groups, group_size), by `scale[..., None]`.",
             see="an error about operands that could not be broadcast together"),
         Mistake("scales in turns", edit("[..., None]", "")
             .edit("group_reshape(w, group_size) / divisor", "w / np.tile(divisor, group_size)")
             .edit("ungroup(q.clip(-7, 7).astype(np.int8))", "q.clip(-7, 7).astype(np.int8)"),
-            cause="The scales are used in turns: a, b, a, b. The weights of two groups need a, a, b, b.",
+            cause="The scales are used in turns: a, b, a, b. Two groups of two weights need a, a, b, b.",
             cure="Divide the groups by `scale[..., None]`, and numpy repeats the scales.",
             see="every second integer far too large or too small"),
         Mistake("a small number added to the scale",

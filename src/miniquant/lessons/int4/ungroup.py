@@ -46,7 +46,7 @@ EXERCISE = Exercise(
     why="scales that belong to other weights after reloading are a common bug, and this line is where it happens.",
     mistakes=(
         Mistake("transposed inverse", edit("groups.reshape", "groups.transpose(0, 2, 1).reshape"),
-            cause="The last two axes are exchanged, so the weights of the groups are mixed.",
+            cause="The weights come as if the last two axes were exchanged: first the first weights of all groups of a row, then the second ones.",
             cure="Reshape without a transpose: `group_reshape` moved nothing, so nothing must be moved back.",
             see="the right shape, and [0, 2, 4, 1, 3, 5] where [0, 1, 2, 3, 4, 5] is expected"),
         Mistake("a row for each group", edit("groups.shape[0], -1", "-1, groups.shape[-1]"),
@@ -64,7 +64,7 @@ EXERCISE = Exercise(
             cure="Keep the first axis: `groups.reshape(groups.shape[0], -1)`.",
             see="the shape (12,) where (2, 6) is expected"),
         Mistake("shape of the toy built in", edit("groups.shape[0], -1", "4, 8"),
-            cause="The shape is always (4, 8), that of the toy, and other matrices do not fit it.",
+            cause="The shape is always (4, 8), that of the toy, and other numbers of weights than 32 do not fit it.",
             cure="Take the number of rows from `groups.shape[0]`.",
             see="an error that something cannot be reshaped into (4, 8)"),
     ),

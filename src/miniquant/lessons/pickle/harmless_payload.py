@@ -153,7 +153,7 @@ EXERCISE = Exercise(
             cure="Let the `__reduce__` of an object return the function together with its arguments.",
             see="no call, and builtins.print as the result"),
         Mistake("a pair in place of a call", edit("Payload()", "(print, (message,))"),
-            cause="The pair itself was pickled, as data. It becomes a call only if `__reduce__` returns it.",
+            cause="The pair itself was pickled, as data. Returned by `__reduce__`, it becomes a call.",
             cure="Put it into the `__reduce__` of a class, and pickle an object of that class.",
             see="no call, and the pair as the result"),
         Mistake("arguments that are no tuple", edit("(message,)", "(message)"),
@@ -181,7 +181,7 @@ EXERCISE = Exercise(
                 head = b"cbuiltins\\nprint\\nX" + len(message).to_bytes(4, "little")
                 return head + message.encode() + b"\\x85R."
             """),
-            cause="The bytes cannot be loaded if the message has a letter of more than one byte: é takes two. A length counts bytes.",
+            cause="The length of the text must count bytes, and é takes two. If it counts characters, the text is cut off, and its rest is read as opcodes.",
             cure="Take the length of the encoded bytes.", see="plain letters right, and bytes that cannot be loaded for others"),
         Mistake("a text of 255 bytes at most", body("""
                 text = message.encode()

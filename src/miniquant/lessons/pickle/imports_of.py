@@ -158,7 +158,7 @@ EXERCISE = Exercise(
             cure="Handle STACK_GLOBAL, INST and the three EXT opcodes as well.",
             see="nothing found in a pickle of protocol 4"),
         Mistake("INST missed", edit('("GLOBAL", "INST")', '("GLOBAL",)'),
-            cause="INST imports a class and calls it at once. Python no longer writes it, but still reads it.",
+            cause="INST imports as well, by its argument, like GLOBAL. Python 3 does not write it, but still reads it.",
             cure="Treat INST like GLOBAL.", see="nothing found in `(…ibuiltins`"),
         Mistake("extensions missed", edit(
                 '        elif opcode in ("EXT1", "EXT2", "EXT4"):\n            module, name = "copyreg extension", str(argument)\n',
@@ -173,7 +173,7 @@ EXERCISE = Exercise(
                 '        if "UNICODE" in opcode:\n            texts.append(argument)\n        if opcode in ("GLOBAL"',
             )
             .edit("stack[-2:]", "texts[-2:]"),
-            cause="Module and name are the two texts that were pushed last. These need not be the two on top: the memo brings back old ones, and POP drops new ones.",
+            cause="You take module and name from the last two opcodes with UNICODE in their names. These texts need not be the two on top: the memo brings back old ones, and POP drops new ones.",
             cure="Look at `stack[-2:]`.", see="a harmless name where builtins print is expected"),
         Mistake("the bottom of the stack", edit("stack[-2:]", "stack[:2]"),
             cause="You took the two lowest items of the stack; the two on top are the last of the list.",
@@ -191,13 +191,13 @@ EXERCISE = Exercise(
                 '(text if text is not None else "?" for text in stack[-2:])',
                 "stack[-2:]\n            if None in (module, name):\n                continue",
             ),
-            cause="An import whose name is not a plain text was left out. Nobody knows what it is, so it is the most suspicious one.",
+            cause="An import whose module or name is no text was left out. Nobody knows what it is, so it is suspicious.",
             cure="Report it as `'?'`; no list has that name.",
             see="one import too few where a name is the result of a call"),
         Mistake("calls in place of imports", body(
                 'return [(offset, "call", opcode) for offset, opcode, _, _ in operations if opcode in ("REDUCE", "OBJ")]'
             ),
-            cause="These are the calls. What is called was imported by an earlier opcode.",
+            cause="You report opcodes that call. The opcodes that import are asked for.",
             cure="Report the opcodes that import.", see="the word call where a module is expected"),
         Mistake("an empty module taken for none", edit(
                 'module, name = (text if text is not None else "?" for text in stack[-2:])',
@@ -236,7 +236,7 @@ EXERCISE = Exercise(
             cause="Only the first import was reported.",
             cure="Go through all operations before you return.", see="one entry where several are expected"),
         Mistake("in the order of the names", edit("return found", "return sorted(found, key=lambda entry: entry[1:])"),
-            cause="The imports were sorted by their names.",
+            cause="The imports were sorted by module and name.",
             cure="Leave them in the order of the operations.", see="the right entries in another order"),
     ),
 )

@@ -171,7 +171,7 @@ EXERCISE = Exercise(
             cause="Tensors outside the data section were accepted.",
             cure="Refuse a tensor if `offset + size > data_size`.", see="a tensor outside the file accepted"),
         Mistake("overlap not checked", omit("if offset < end"),
-            cause="Two tensors may claim the same bytes, and at most one of them is right.",
+            cause="Two tensors that claim the same bytes were accepted.",
             cure="Refuse a tensor that begins before the previous one ends.", see="overlapping tensors accepted"),
         Mistake("only equal starts", edit("end, before = 0", "end, before = -1")
             .edit("if offset < end", "if offset == end")
@@ -190,7 +190,7 @@ EXERCISE = Exercise(
             cause='A tensor may begin where the one before it ends, and the first one at 0; both were refused.',
             cure='Refuse only `offset < end`.', see='FormatError for a tensor at offset 0'),
         Mistake("touching instead of overlapping", edit("offset < end", "offset == end"),
-            cause='Tensors that touch are legal; a tensor that begins before the end of another one is not.',
+            cause="Tensors that touch are legal; only a tensor that begins inside another one is not.",
             cure='Refuse `offset < end`.', see='FormatError for tensors that touch'),
         Mistake("used bytes returned", edit("return data_size - sum", "return sum"),
             cause='The result is how many bytes belong to tensors, and the rest was asked for.',
@@ -229,9 +229,9 @@ EXERCISE = Exercise(
             cause="The result counts the bytes after the last tensor, and not the gaps before it.",
             cure="Return `data_size` minus the sum of all sizes.", see="right without gaps, too small with them"),
         Mistake("an end as a float", edit("if offset + size > data_size", "if float(offset) + size > data_size"),
-            cause='Beyond 2**53 an end is rounded, as in a float: a tensor that ends one byte too late is accepted.',
+            cause="Beyond 2**53 not every end is a float: a tensor that ends one byte too late may be accepted.",
             cure='Add integers.', see='a number where a FormatError is expected, for an offset of 2**53'),
-        Mistake("each compared only with later ones", body("""
+        Mistake("a tensor inside a later one not found", body("""
                 for number, (offset, size) in enumerate(tensors.values()):
                     if offset + size > data_size:
                         raise FormatError("it ends after the data section")
@@ -240,7 +240,7 @@ EXERCISE = Exercise(
                             raise FormatError("they overlap")
                 return data_size - sum(size for _, size in tensors.values())
             """),
-            cause='A tensor that lies inside a later one of the dict is not found: only the two ends of the later tensor are looked at.',
+            cause="A tensor inside a later one of the dict is not found if the later one begins before it and ends after it, as if only the two ends of the later tensor were looked at.",
             cure='Two tensors overlap if each begins before the other ends; or sort them by their offsets first.', see='a number where a FormatError is expected, for a small tensor before a large one'),
     ),
 )

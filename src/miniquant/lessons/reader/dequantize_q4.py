@@ -93,7 +93,7 @@ EXERCISE = Exercise(
         Mistake("scales not spread over their groups", edit("values.reshape(out, width // 64, 64)", "values.reshape(out, width)").edit(
                 "scale.reshape(out, width // 64, 1)", "scale.reshape(out, width // 64)"
             ),
-            cause="numpy cannot multiply (out, in) by (out, groups), unless there is one group.",
+            cause="numpy cannot multiply (out, in) by (out, groups) if a row has more than one group.",
             cure="Reshape the values to (out, groups, 64) and the scales to (out, groups, 1) before you multiply.",
             see="`operands could not be broadcast together`"),
         Mistake("scales transposed",
@@ -120,7 +120,7 @@ EXERCISE = Exercise(
             cure="Let the values begin after the scales, at byte 2 × out × in / 64.",
             see="everything shifted by a few weights"),
         Mistake("not unpacked", edit("unpack_int4(np.frombuffer(raw, np.uint8, offset=2 * n_scales))", "np.frombuffer(raw, np.int8, offset=2 * n_scales)"),
-            cause='Each byte was taken for one value, and it holds two.',
+            cause="The number of values does not fit the dims, as if each byte were one value; it holds two.",
             cure='Call `unpack_int4`.', see='`cannot reshape array`'),
         Mistake("one scale for all groups", edit("scale.reshape(out, width // 64, 1)", "scale[0]"),
             cause='Only the first scale was used.',
@@ -141,7 +141,7 @@ EXERCISE = Exercise(
             cause='The matrix was given the shape (in, out), and the dims are (out, in).',
             cure='Reshape to `dims` as it is.', see='the right numbers in the wrong shape'),
         Mistake("a scale for each row counted", edit("n_scales = out * width // 64", "n_scales = out"),
-            cause='The values were looked for as if each row had one scale, and it has in / 64.',
+            cause="It works with one group in a row alone, as if each row had one scale; it has in / 64.",
             cure='Count out × in / 64 scales.', see='right for rows of one group, an error for longer rows'),
         Mistake("left in float64", edit("astype(np.float32)", "astype(np.float64)"),
             cause='The product is float64, and the docstring promises float32.',
@@ -150,7 +150,7 @@ EXERCISE = Exercise(
                 blocks = np.frombuffer(raw, np.uint8).reshape(-1, 34)
                 return (unpack_int4(blocks[:, 2:]) * blocks[:, :2].copy().view("<f2").astype(np.float32)).reshape(dims)
             """),
-            cause="A scale was looked for before every 32 bytes, as in real GGUF, and here all scales come first.",
+            cause="A scale was looked for before the 32 bytes of each group, much as in the blocks of real GGUF, and here all scales come first.",
             cure="Read all scales first, then all values.", see="right for a single group, wrong for more"),
         Mistake("left in float16", edit(".astype(np.float32)", ""),
             cause="The result is float16, and the reader promises float32.",

@@ -97,11 +97,11 @@ EXERCISE = Exercise(
             cause="The scales take twice their bytes, as they would in float32.",
             cure="A scale is a float16: two bytes.", see="twice the expected number at key `'scales'`"),
         Mistake("keys without bytes left out", edit("    return total", "    return {key: size for key, size in total.items() if size}"),
-            cause="A key whose sum is 0 was left out, and whoever reads `total[\"f16\"]` gets a KeyError.",
+            cause="A key whose sum is 0 is left out, and whoever reads it gets a KeyError.",
             cure="Begin with all five keys at 0, and return all five.",
             see="`the keys differ`, with fewer keys on your side"),
         Mistake("values counted instead of bytes", edit("tensor_bytes(scheme, dims) - scales", "math.prod(dims)"),
-            cause="The numbers are those of the values, whatever the width of one is.",
+            cause="Under each type stands how many values it has, whatever the width of one is.",
             cure="Multiply by the width: 4 bytes, 2, 1, and a half.", see="the right number for `q8_per_channel` only"),
         Mistake("bits instead of bytes", edit('total["scales"] += scales', 'total["scales"] += 8 * scales').edit(
                 "tensor_bytes(scheme, dims) - scales", "8 * (tensor_bytes(scheme, dims) - scales)"

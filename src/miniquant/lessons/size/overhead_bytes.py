@@ -153,7 +153,7 @@ EXERCISE = Exercise(
             cause="Eight bytes are missing for each tensor, as many as the offset at the end of a descriptor takes.",
             cure="Add 8 for each tensor.", see="eight bytes too few for each tensor"),
         Mistake("offset of 4 bytes", edit("+ 1 + 8", "+ 1 + 4"),
-            cause="Four bytes are missing for each tensor. The offset, for one, is a u64: with a u32, no data section could be larger than 4 GiB.",
+            cause="Four bytes are missing for each tensor. The offset, for one, is a u64: with a u32, no tensor could begin beyond 4 GiB.",
             cure="Count 8 bytes for it.", see="four bytes too few for each tensor"),
         Mistake("dtype of 4 bytes", edit("+ 1 + 8", "+ 4 + 8"),
             cause="Three bytes too many are there for each tensor, as if dtype took four, as in real GGUF; here it is one byte.",

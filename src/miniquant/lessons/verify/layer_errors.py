@@ -81,13 +81,13 @@ EXERCISE = Exercise(
             cause="The largest signed difference is taken, so a negative one counts less than any positive one.",
             cure="Call your `tensor_errors`, which takes the absolute value.", see="negative numbers, or errors that are too small"),
         Mistake("one model twice", edit("layer_outputs(found, tokens)", "layer_outputs(expected, tokens)"),
-            cause="Every error is 0, as if one model were compared with itself.",
+            cause="The errors are those of `expected` against itself: 0, or NaN where its output has NaN or infinity.",
             cure="Give the second pass `found`.", see="zeros everywhere, even where a weight was changed"),
         Mistake("one number for the whole model", edit(
                 "tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))",
                 "max(tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens)).values())",
             ),
-            cause="The result is the largest error of all layers, and it cannot say where the damage begins.",
+            cause="The result is one number for all layers, and it cannot say where the damage begins.",
             cure="Return a dict with one error for each layer.", see="`the type differs`, with a number on your side"),
         Mistake("tensors instead of floats", body("""
                 a, b = layer_outputs(expected, tokens), layer_outputs(found, tokens)
@@ -100,7 +100,7 @@ EXERCISE = Exercise(
                 "tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens))",
                 "dict(sorted(tensor_errors(layer_outputs(expected, tokens), layer_outputs(found, tokens)).items()))",
             ),
-            cause="The names are in alphabetical order, and the order of computation is lost.",
+            cause="The names are in the order that `sorted` gives them, and the order of computation is lost.",
             cure="Go over the dict that `layer_outputs` returns, in `tensor_errors` too; its order is that of the computation.",
             see="`the order of the keys differs`"),
         Mistake("layers without an error left out", body("""

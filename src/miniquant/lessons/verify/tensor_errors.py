@@ -138,11 +138,11 @@ EXERCISE = Exercise(
             cure="Compare the two sets of names in both directions.",
             see="an answer where `found` has a name too many"),
         Mistake("neither names nor shapes compared", omit("if expected.keys()").omit("if tensor.shape"),
-            cause="A missing name ends in a `KeyError`, an extra one is not noticed, and NumPy stretches shapes that do not match.",
+            cause="A missing name ends in a `KeyError`, an extra one is not noticed, and NumPy can stretch one shape to another, as (1, 2) to (2, 2).",
             cure="Before you subtract, compare the names, then each pair of shapes, and raise a `ValueError` that says which.",
             see="`KeyError` where `ValueError` is expected"),
         Mistake("shapes not compared", omit("if tensor.shape"),
-            cause="Two different shapes are accepted: NumPy can stretch a row of shape (1, 2) to (2, 2) and compare it twice.",
+            cause="Two different shapes are accepted where NumPy can stretch them: a row of shape (1, 2) becomes (2, 2) and is compared twice.",
             cure="Raise `ValueError` if the two shapes differ, before you subtract.",
             see="an answer where the shapes are (2, 2) and (1, 2)"),
         Mistake("sizes compared instead of shapes", edit("if tensor.shape != found[name].shape", "if np.size(tensor) != np.size(found[name])").edit(
@@ -155,17 +155,17 @@ EXERCISE = Exercise(
             cause="Another order of the names is refused, but two dicts may hold the same tensors in different orders.",
             cure="Compare `expected.keys()` with `found.keys()`: they compare like sets.",
             see="a `ValueError` where both sides have the names `a` and `b`"),
-        Mistake("an assert, and no look at the shapes", omit("if expected.keys()")
+        Mistake("another error than ValueError, and no look at the shapes", omit("if expected.keys()")
             .edit("    errors = {}", "    assert expected.keys() == found.keys()\n    errors = {}")
             .omit("if tensor.shape"),
-            cause="Python leaves out every `assert` when it runs with `-O`, and nothing compares the shapes.",
+            cause="Other names are refused with another error than a ValueError, as an `assert` does, and different shapes are accepted where NumPy can stretch them.",
             cure="Raise a `ValueError` for different names, and another one for different shapes.",
             see="`AssertionError` where `ValueError` is expected, and an answer for the shapes (2, 2) and (1, 2)"),
         Mistake("an assert instead of a ValueError", omit("if expected.keys()")
             .edit("    errors = {}", "    assert expected.keys() == found.keys()\n    errors = {}")
             .omit("if tensor.shape")
             .edit("        errors[name] =", "        assert tensor.shape == found[name].shape\n        errors[name] ="),
-            cause="Python leaves out every `assert` when it runs with `-O`, and then nothing is refused.",
+            cause="An AssertionError is raised, as by an `assert`, and a ValueError is asked for.",
             cure="Write `if ...: raise ValueError(...)`, and say in it which tensor it is.",
             see="`AssertionError` where `ValueError` is expected"),
         Mistake("in the order of the other dict", edit("for name, tensor in expected.items():", "for name in found:\n        tensor = expected[name]"),

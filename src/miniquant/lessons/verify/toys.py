@@ -40,7 +40,7 @@ def tokens_of(*rows: list[int]) -> Tensor:
     return torch.tensor(rows)
 
 
-WIDE = "toy 2 in float64: embed, drop (changes nothing), block (fc1, relu, fc2), head"
+WIDE = "toy 2 in float64: embed, drop (a Sequential that changes nothing), block (fc1, relu, fc2), head"
 HALVED = "toy 3: embed, block (fc1, relu, fc2), head; the logits are half of what head gives"
 # description -> (number of the weights, {layer: the amount added to its first weight})
 TOYS: dict[str, tuple[int, dict[str, float]]] = {
@@ -98,7 +98,7 @@ def _class() -> type[nn.Module]:
             for name in reversed(parts) if halved else parts:  # the order of the computation is the same
                 self.add_module(name, parts[name])
             if wide:
-                self.drop = nn.Identity()  # a name that the other toys lack
+                self.drop = nn.Sequential(nn.Identity())  # names that the other toys lack
 
         def forward(self, tokens: Tensor) -> Tensor:
             embedded = self.embed(tokens)

@@ -24,7 +24,7 @@ def toy_outputs(model: nn.Module, tokens: Tensor) -> dict[str, Tensor]:
         for token in row:
             steps = {"embed": w["embed"][token]}
             if hasattr(model, "drop"):
-                steps["drop"] = steps["embed"]
+                steps["drop.0"] = steps["drop"] = steps["embed"]
             steps["block.fc1"] = linear("block.fc1", steps["embed"])
             steps["block.relu"] = [x if x > 0 else 0.0 for x in steps["block.fc1"]]
             steps["block.fc2"] = linear("block.fc2", steps["block.relu"])
@@ -42,6 +42,6 @@ def toy_inputs(description: str, tokens: Tensor) -> dict[str, Any]:
     outputs = toy_outputs(toy(description), tokens)
     before = {"embed": tokens, "block.fc1": outputs["embed"], "block.relu": outputs["block.fc1"]}
     if "drop" in outputs:
-        before["drop"] = outputs["embed"]
+        before["drop.0"] = before["drop"] = outputs["embed"]
     before |= {"block.fc2": outputs["block.relu"], "block": outputs["embed"], "head": outputs["block"]}
     return {**before, "logits": tokens}

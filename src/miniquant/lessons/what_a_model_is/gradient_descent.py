@@ -89,12 +89,12 @@ EXERCISE = Exercise(
             cure="Subtract learning_rate times the slope.", see="a weight that moves away from 2"),
         Mistake("the learning rate forgotten",
             edit("learning_rate * by_weight", "by_weight").edit("learning_rate * ", ""),
-            cause="These are the results for a learning rate of 1: the step is far too large, and the next one larger still.",
+            cause="These are the results for a learning rate of 1, whatever the argument says; with most data each step is then larger than the one before.",
             cure="Multiply each slope by `learning_rate`.", see="13 where 1.12 is expected, and huge numbers later"),
         Mistake("the slope computed once", omit("by_weight, by_bias = ").edit(
                 "for _ in", "by_weight, by_bias = gradients(weight, bias, hours, jars)\n    for _ in"
             ),
-            cause="All steps are as long as the first: they use the slopes at the start, and the slopes change with every step.",
+            cause="All steps are as long as the first: they use the slopes at the start, and the slopes change when weight or bias do.",
             cure="Move the call of `gradients` into the loop.", see="one step right, and more steps too far"),
         Mistake("the bias looks at the new weight", edit(
                 "weight, bias = weight - learning_rate * by_weight, ",
@@ -113,12 +113,12 @@ EXERCISE = Exercise(
             cause="Each step moves by the slopes of all steps so far, added up: in PyTorch this is a forgotten `zero_grad()`.",
             cure="Start each step with fresh slopes.", see="one step right, and then too fast"),
         Mistake("one step too few", edit("(steps)", "(steps - 1)"),
-            cause="These are the results after one step less.",
+            cause="Where there are steps, these are the results after one step less.",
             cure="Use `for _ in range(steps)`.", see="the start returned where one step is asked for"),
         Mistake("one step too many", edit("(steps)", "(steps + 1)"),
             cause="These are the results after one step more.",
             cure="Use `for _ in range(steps)`; for 0 steps nothing moves.", see="a changed weight for 0 steps"),
-        Mistake("the return inside the loop", body("""
+        Mistake("one step at most", body("""
                 for _ in range(steps):
                     by_weight, by_bias = gradients(weight, bias, hours, jars)
                     weight, bias = weight - learning_rate * by_weight, bias - learning_rate * by_bias
@@ -157,7 +157,7 @@ EXERCISE = Exercise(
                     weight, bias = weight - learning_rate * float(np.sign(by_weight)), bias - learning_rate * float(np.sign(by_bias))
                 return weight, bias
             """),
-            cause='Every step has the size of the learning rate; it must be the slope times the learning rate.',
+            cause="Every step has the size of the learning rate, unless the slope is 0; it must be the slope times the learning rate.",
             cure='Multiply the slope itself.', see='a step of 0.01 where 0.12 is expected'),
         Mistake("the slope at zero", body("""
                 for _ in range(steps):

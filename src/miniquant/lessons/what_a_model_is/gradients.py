@@ -77,7 +77,7 @@ EXERCISE = Exercise(
             cure="Multiply by 2; without it your steps are half as large as PyTorch's.", see="both slopes half as large"),
         Mistake("a sum instead of the mean",
             edit("return float(np.mean", "return float(np.sum").edit("np.mean", "np.sum"),
-            cause="The slopes of all days are added up, and the loss is their mean.",
+            cause="The slopes of all days are added up; the slope of a mean is their mean.",
             cure="Use `np.mean`.", see="one day right, and four days four times too large"),
         Mistake("the hours forgotten", edit("error * hours", "error"),
             cause="The slope in the weight is the one in the bias: it lacks the factor `hours`.",
@@ -118,7 +118,7 @@ EXERCISE = Exercise(
                 error = weight * hours + bias - jars
                 return float(2 * np.mean(error) * np.mean(hours)), float(2 * np.mean(error))
             """),
-            cause="The slope in the weight is a product of two means; the mean of a product is another number.",
+            cause="The slope in the weight is a product of two means; the mean of a product is in general another number.",
             cure='Multiply the error of each day by its hours, then take the mean.', see="one day right, and the first of four days' slopes wrong"),
         Mistake("the sign of the error lost", body("""
                 error = np.abs(weight * hours + bias - jars)

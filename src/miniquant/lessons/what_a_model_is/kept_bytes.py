@@ -104,10 +104,12 @@ def quantities(tensors):
     begins = [storage.data_ptr() for storage in storages]
     sizes = {storage.data_ptr(): storage.nbytes() for storage in storages}
     views = [tensor.nbytes for tensor in tensors.values()]
+    largest = {begin: max(view for view, other in zip(views, begins) if other == begin) for begin in begins}
     alone = [storage.nbytes() for storage in storages if begins.count(storage.data_ptr()) == 1]
     return {
         "the bytes of all tensors": sum(views),
         "the bytes of the storages of all tensors, each as often as it is used": sum(s.nbytes() for s in storages),
+        "the bytes of the largest tensor of each storage": sum(largest.values()),
         "the bytes of the largest storage": max(sizes.values(), default=0),
         "the bytes of the storages that only one tensor uses": sum(alone),
         "the bytes of the first tensor": next(iter(views), 0),
@@ -133,7 +135,7 @@ EXERCISE = Exercise(
     why="a tied head needs no memory of its own, and no room in a file format that knows storages.",
     mistakes=(
         Mistake("every name counted", body("return sum(tensor.nbytes for tensor in tensors.values())"),
-            cause="These are the bytes of all tensors added up, each as large as it looks; a storage that two of them share counts twice.",
+            cause="These are the bytes of all tensors added up, each as large as it looks; what two of them share counts twice.",
             cure="Count storages in place of names.", see="twice the size for an embedding that is also the head"),
         Mistake("each tensor object once",
             edit("storages[storage.data_ptr()] = storage.nbytes()", "storages[id(tensor)] = tensor.nbytes"),
@@ -148,10 +150,10 @@ EXERCISE = Exercise(
             cause="Every element is counted with four bytes, but a float16 has two and an int8 has one.",
             cure="Let the storage say how many bytes it has.", see="float32 right, and float16 twice too large"),
         Mistake("the view instead of its storage", edit("storage.nbytes()", "tensor.nbytes"),
-            cause="A row of a matrix keeps the whole matrix alive, and here it counts as the row alone.",
+            cause="A storage counts with the size of the last tensor that views it; a row keeps the whole matrix alive.",
             cure="Count the storage's `nbytes()`, not the tensor's.", see="16 where 128 is expected"),
         Mistake("views told apart by where they begin", edit("storage.data_ptr()", "tensor.data_ptr()"),
-            cause="The tensors are told apart by the addresses of their first values: a storage counts once for each such address, and all empty tensors have the address 0.",
+            cause="The tensors are told apart by the addresses of their first values: each address counts with the whole storage of the last tensor there, and all empty tensors have the address 0.",
             cure="Ask the storage: `t.untyped_storage().data_ptr()`.",
             see="a matrix counted once for each of its rows"),
         Mistake("a view's own place and a view's own size",
@@ -160,7 +162,7 @@ EXERCISE = Exercise(
             cure="Ask `t.untyped_storage()` for both, its `data_ptr()` and its `nbytes()`.",
             see="16 where 128 is expected, and 32 for two rows of one matrix"),
         Mistake("equal values taken for the same memory", edit("storage.data_ptr()", "bytes(storage)"),
-            cause="Storages with equal numbers count once; each of them takes memory.",
+            cause="Storages with the same bytes in them count once; each of them takes memory.",
             cure="Compare the addresses of the storages, not the numbers in them.", see="12 where 24 is expected"),
         Mistake("the size of the Python object", body("""
                 import sys

@@ -76,7 +76,7 @@ EXERCISE = Exercise(
             cause='The predictions are rounded to two decimals.',
             cure='Return what the formula gives.', see='two decimals where more are expected'),
         Mistake("only the first day", edit('return weight * hours + bias', 'for hour in hours:\n        return weight * hour + bias'),
-            cause="Only the first day is there.",
+            cause="Only the first day is there; with no days there is nothing, None.",
             cure='Compute all days; numpy needs no loop for that.', see='one number where an array is expected'),
     ),
 )

@@ -88,7 +88,7 @@ def cases(random):
         [np.full(64, 7 * (1 + (k + 0.5) / 1024)) for k in range(690, 710)],  # w * (1 / 7) gives other scales
         np.stack([np.concatenate([ramp, 3 * ramp]), np.concatenate([2 * ramp, 5 * ramp])]).astype(np.float32, order="F"),  # column after column
     ]
-    bad = [np.ones((1, 32)), np.ones((2, 96)), np.ones((3, 130))]
+    bad = [np.ones((2, 32)), np.ones((2, 96)), np.ones((3, 130))]
     return [(np.array(w, np.float32),) for w in [*made, *bad, random.normal(0, 0.02, (8, 192))]]
 
 
@@ -144,7 +144,7 @@ EXERCISE = Exercise(
             see="two bytes too many for each group"),
         Mistake("scale rounded too late",
             edit('.astype("<f2")', "").edit("scale.tobytes()", 'scale.astype("<f2").tobytes()'),
-            cause="The values are those that the float32 scale gives, and the stored scale is rounded. The weights come back nearly as well, but a few integers differ from those of this format, which rounds first.",
+            cause="The values are those that the float32 scale gives, and the stored scale is rounded. This format rounds first, so some integers differ.",
             cure="Round the scale to float16 first, and divide by the rounded one.",
             see="scales right, and a nibble here and there off by one"),
         Mistake("group order transposed", edit("scale.tobytes()", "scale.swapaxes(0, 1).tobytes()"),
@@ -168,10 +168,10 @@ EXERCISE = Exercise(
                 "return scale.tobytes() + pack_int4(values.reshape(out, width)).tobytes()",
                 'blocks = zip(scale.reshape(-1), values.reshape(-1, 64))\n    return b"".join(one.tobytes() + pack_int4(group).tobytes() for one, group in blocks)',
             ),
-            cause="Each group follows its own scale, as in real GGUF, and here all scales come first.",
+            cause="Each group follows its own scale, as in real GGUF's Q4_0, and here all scales come first.",
             cure="Join all scales, then all values.", see="the second scale only after 32 bytes of values"),
         Mistake("not clipped", edit(".clip(-7, 7)", ""),
-            cause='When the scale is rounded down, the largest quotient is beyond 7, and four bits cannot hold it.',
+            cause="When a tiny scale is rounded down, a quotient may be rounded to a number beyond ±7, and it was not clipped.",
             cure='Clip to -7…7.', see='a nibble with the wrong sign in a group of very small weights'),
         Mistake("clipped at -8", edit("-7, 7", "-8, 7"),
             cause='The writer of this format uses -7 to 7, the same on both sides.',
@@ -183,7 +183,7 @@ EXERCISE = Exercise(
             cause='15 is the largest number of four bits without a sign; here the largest is 7.',
             cure='Divide absmax by 7.', see='every scale too small'),
         Mistake("groups of 32", edit("width // 64, 64)", "width // 32, 32)"),
-            cause='Groups have 64 weights here; 32 is the block of real GGUF.',
+            cause="Groups have 64 weights here; 32 is the block of real GGUF's Q4_0.",
             cure='Reshape to (out, groups, 64).', see='twice as many scales'),
         Mistake("signed maximum", edit("np.abs(groups).max", "groups.max"),
             cause='The scales come from the largest weight, and a negative weight may be farther from zero.',
@@ -192,10 +192,10 @@ EXERCISE = Exercise(
             cause='The values came without their scales, and a reader cannot dequantize them.',
             cure='Join the scales and the values.', see='two bytes too few for each group'),
         Mistake("divided by 8", edit("np.float32(7)", "np.float32(8)"),
-            cause="The largest weight must land on 7; with absmax / 8 it would land on 8, too large for four bits.",
+            cause="The scale is absmax / 8, and it must be absmax / 7: 7 is the largest number of four bits with a sign.",
             cure="Divide absmax by 7.", see="every scale too small"),
         Mistake("divided by a scale of 0", edit("np.where(scale == 0, 1, scale)", "scale"),
-            cause="A scale may be 0, and a division by 0 gives infinity or NaN, which clip cannot turn into 0.",
+            cause="Where a scale is 0, the values must be 0. These are as after a division by 0 or by a tiny number.",
             cure="Divide by 1 where the scale is 0.",
             see="numpy warns of a division by zero, and values other than 0 where zeros are expected"),
         Mistake("cut instead of rounded", edit("np.rint", ""),
@@ -217,7 +217,7 @@ EXERCISE = Exercise(
             cure="Fix `pack_int4`: mask with `& 0x0F` and add nothing.",
             see="scales right, and `0x88` where zeros are packed"),
         Mistake("the smallest float16 for a scale of 0", edit("np.where(scale == 0, 1, scale)", "np.maximum(scale, np.float16(2**-24))"),
-            cause='A group whose scale is 0 has values other than 0, as if it were divided by the smallest float16.',
+            cause="A group too small for a float16 scale may have values other than 0, as if it were divided by the smallest positive float16.",
             cure='Divide by 1 or by infinity where the scale is 0.', see='values of 3 in a group whose scale is 0'),
     ),
 )
