@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from test_detect import made, seen
 
-from miniquant.lab import Mistake, evaluate
+from miniquant.lab import Mistake, evaluate, find
 from miniquant.lab.attempt import Outcome
 from miniquant.lab.detect.regions import of_regions
 from miniquant.lab.detect.texts import of_texts
@@ -150,3 +152,59 @@ def test_of_two_wrong_lines_none_is_said_to_have_only_one_wrong_number():
     assert alone in said(right, "sizes 4 and 30\nscales 3")
     both = said(right, "sizes 4 and 30\nscales 8")
     assert alone not in both and "in line 1, number 2 is wrong" in both
+
+
+def test_what_a_result_has_where_none_is_asked_for_is_not_said_to_come_after_a_right_one():
+    spec = made(lambda n: list(range(n % 3)), [(n,) for n in (0, 1, 3, 4)])
+    text = seen(spec, lambda n: [7] if n % 3 == 0 else list(range(n % 3)))
+    assert "there are items, and none are asked for" in text and "then comes" not in text
+
+
+def test_parts_that_are_all_the_last_one_are_said_to_be_the_same():
+    spec = made(lambda n: {i: {"at": i} for i in range(n)}, [(n,) for n in (1, 2, 3, 4)])
+    text = seen(spec, lambda n: {key: {"at": n - 1} for key in range(n)})
+    assert "all parts of the result are the same, and each is what the last one must be, on 3 of 4 cases" in text
+
+
+def test_of_parts_with_another_type_it_is_not_said_that_so_many_have_it():
+    def tensor_entries(tensors):
+        right = find("tensor_entries").reference(dict(sorted(tensors.items())))
+        return {name: {**entry, "shape": tuple(entry["shape"])} for name, entry in right.items()}
+
+    text = repr(evaluate(find("tensor_entries"), tensor_entries, search=False))
+    assert re.search(r"the type of a part differs: \(1,\) .* on at least \d of them", text)
+
+
+def test_the_line_of_a_name_without_a_value_is_the_one_that_reads_it():
+    def toy(n):
+        for i in range(n):
+            last = i
+        return [
+            n,
+            last,
+        ]
+
+    spec = made(lambda n: [n, n - 1], [(n,) for n in (*range(1, 60), 0)])
+    report = evaluate(spec, toy)
+    line = toy.__code__.co_firstlineno + 5
+    assert f"in line {line}, `last,`" in report.cause + report.also and f"line {line} in toy: last," in report.trace
+
+
+def test_a_rounding_that_moves_numbers_beside_a_half_is_not_said_to_be_one_of_halves():
+    def encode_q4(w):
+        right = find("encode_q4").reference(w)
+        scales = np.frombuffer(right, "<f2", w.size // 64).astype(np.float32)
+        x = w.reshape(-1, 64) / np.where(scales == 0, np.float32(1), scales)[:, None]
+        q = (np.sign(x) * np.floor(np.abs(x) + np.float32(0.5))).clip(-7, 7).astype(np.int8).reshape(-1) & 15
+        return right[: w.size // 32] + (q[0::2] | q[1::2] << 4).astype(np.uint8).tobytes()
+
+    text = repr(evaluate(find("encode_q4"), encode_q4, search=False))
+    assert "rounded as `np.sign(x) * np.floor(np.abs(x) + 0.5)` does in float32" in text
+
+
+def test_of_parts_whose_keys_stand_in_another_order_this_is_said_too():
+    def tensor_entries(tensors):
+        return find("tensor_entries").reference(dict(sorted(tensors.items(), key=lambda item: item[1][0])))
+
+    text = repr(evaluate(find("tensor_entries"), tensor_entries, search=False))
+    assert "only the value of 'data_offsets' is wrong; the keys are in another order, too" in text

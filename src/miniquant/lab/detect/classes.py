@@ -11,6 +11,7 @@ import numpy as np
 
 from ..spec import Exercise
 from ..verdict import Call, Facts
+from .doubts import is_wrong_elsewhere
 from .formulas import quantities_of
 from .properties import ITEMS, of_lesson, properties_at
 from .seen import one_of
@@ -30,6 +31,9 @@ BORDER = re.compile(  # a property with a border that may as well lie elsewhere
     r"(?:`(\w+)`|the right result) (?:has (\d+) bytes or|is (?:a number )?(?:less than )?2\*\*(\d+))"
 )
 SIZE = re.compile(r" (odd|even)$|2\*\*\d+( or more)?$")  # right inputs have it by chance: they come from few cases
+BY_CHANCE = re.compile(  # so are the few inputs for which most wrong functions are right, too
+    r"\s(?:is\s(?:u?int|float)\d+|has\s(?:a\s0|-0\.0|values\s(?:farther|nearer)\s.*|a\s(?:row|column)\sof\szeros))$"
+)
 SINGLE = (" is empty", " is None", " is 0")  # of such inputs there may be no other one
 OF_ONE = (
     " is 0",
@@ -154,7 +158,8 @@ def right_where(
         inside, others = ([call for call in calls if holds(call) == yes] for yes in (True, False))
         n = sum(call.problem is not None for call in others)
         enough = len(inside) >= len(true) + 3 * CONFIRMED and not any(call.problem for call in inside)
-        if enough and n > best * len(others):
+        by_chance = BY_CHANCE.search(name) and n < len(others)
+        if enough and not by_chance and n > best * len(others) and not is_wrong_elsewhere(facts, name, wrong):
             best = n / len(others)
             if n == len(others):
                 said = f"all {len(inside)} {name} are right, and all {n} others are wrong"

@@ -39,7 +39,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
     found = []
     others = list(_of_other_cases(facts, call.case))
     pools = pools_of(facts.spec)
-    more = itertools.chain(_one_by_one(call.case, pools), others)
+    more = itertools.chain(one_by_one(call.case, pools), others)
     for pair in itertools.islice(changes_of(facts.spec, call.number, more), TRIES):
         if late():
             break
@@ -139,7 +139,7 @@ def _is_usual(pool: Pool, part: Any) -> bool:
     return not isinstance(part, float) or not known or min(known) <= part <= max(known)
 
 
-def _one_by_one(case: Case, pools: Sequence[Pool]) -> Iterator[Case]:
+def one_by_one(case: Case, pools: Sequence[Pool]) -> Iterator[Case]:
     """The case with one value of a small array changed, to such values as the cases have."""
     for i, (part, pool) in enumerate(zip(case, pools)):
         if isinstance(part, np.ndarray) and part.dtype.kind in "iuf" and part.ndim and 0 < part.size <= SMALL:

@@ -52,7 +52,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         least = "" if alike == len(calls) else "at least "
         text = f"{right} on {least}{alike} of {len(calls)} the {word} differs"
         more = f": {got} in place of {expected}" if len(got) + len(expected) < LONGEST else ""
-        more += f" on {n} of them" if more and n < alike else ""
+        if more and n < alike:  # of several parts that differ only the first one was looked at
+            more += f" on at least {n} of them" if word.endswith(" of a part") else f" on {n} of them"
         return Seen("wrong results", text + more, rank=99)
     pairs = [_pair(call, facts.spec.tolerance) for call in calls]
     known = [pair for pair in pairs if pair is not None]
@@ -138,9 +139,14 @@ def _parts_off(facts: Facts, calls: Sequence[Call]) -> str:
     place = "key" if isinstance(calls[0].expected.result, dict) else "item"
     names = [f"{place} {key}" if isinstance(key, int) else some.get(key) or short(key) for key in wrong]
     plural = [key in some and is_plural(key) for key in wrong]
-    said = [f"{name} {'are' if many else 'is'} wrong on {n}" for name, many, n in zip(names, plural, wrong.values())]
+    verbs = ["are" if many else "is" for many in plural]
+    if len(calls) == 1:
+        said = [f"{name} {verb} wrong" for name, verb in zip(names, verbs)]
+    else:
+        said = [f"{name} {verb} wrong on {n}" for name, verb, n in zip(names, verbs, wrong.values())]
     within = [_positions(calls, key, facts.spec.tolerance) for key in wrong]
-    return f": of {len(calls)} results, {', '.join(map(''.join, zip(said, within)))}"
+    each = ", ".join(map("".join, zip(said, within)))
+    return f": of {len(calls)} results, {each}" if len(calls) > 1 else f": {each}"
 
 
 def _has(result: Any, key: Any) -> bool:

@@ -180,7 +180,8 @@ def _of_findings(calls: Sequence[Call]) -> tuple[Seen, list[Call]]:
         f"on {len(found)}, {'for example, ' * (len({f.what for f in found}) > 1)}{found[0].what}"
         for found in sorted(kinds.values(), key=len, reverse=True)[:KINDS]
     ]
-    more = f"; and {len(kinds) - KINDS} more kinds" if len(kinds) > KINDS else ""
+    rest = len(kinds) - KINDS
+    more = f"; and {rest} more kinds" if rest > 1 else "; and one more kind" if rest == 1 else ""
     return Seen(f"{len(kinds)} kinds of findings", "; ".join(counted) + more), list(calls)
 
 
@@ -211,7 +212,7 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
         if len(accepted) == bad and bad > 1 and not any(call.outcome.error for call in (*facts.calls, *facts.changed)):
             text = f"nothing is refused: {came} for each of the {bad} inputs that must raise {asked}"
             return Seen("nothing refused", text, f"Add `if …: raise {asked}(...)` for each of them."), accepted
-        which = some(len(accepted), bad, "inputs") if bad > 1 else "on the one of the inputs"
+        which = some(len(accepted), bad, "inputs") if bad > 1 else "on the one input"
         text = f"bad input is accepted: {came} {which} that must raise {asked}"
         text += _reasons(facts, accepted) or _values(facts, accepted) or _reason_of_one(facts, accepted)
         return Seen("bad input accepted", text, f"Add a condition that raises {asked}."), accepted

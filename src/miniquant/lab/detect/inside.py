@@ -19,6 +19,7 @@ from .quantized import of_quantized
 from .seen import VAGUE, Seen
 
 Parts = Mapping[str, Any]
+MOST = 3  # kinds of numbers that are wrong, of which each is spoken of
 
 
 def parts_of(facts: Facts, call: Call, result: Any) -> Parts:
@@ -68,7 +69,7 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
         return
     yield from of_quantized(facts, call, pe, pg)
     yield from _of_indices(call, pe, pg)
-    if len(wrong) < len(pe) and len(wrong) <= 3:
+    if len(wrong) < len(pe) and len(wrong) <= MOST:
         verb = "are" if len(wrong) > 1 or is_plural(wrong[0]) else "is"
         rest = [name for name in pe if name not in wrong]
         some = [name.replace(" of each ", " of a ") for name in wrong]  # others may be right
@@ -77,6 +78,8 @@ def of_inside(facts: Facts, call: Call, expected: Any, got: Any, sizes: Mapping[
         yield Seen(
             f"{_listed(some)} wrong", text, "Work one of them by hand for the smallest case.", 40 + len(wrong) / 2
         )
+    if len(wrong) > MOST and not facts.spec.parts:
+        return  # where so many fields are wrong, they may stand elsewhere
     quantities = quantities_of(facts.spec, call.case)
     for place, name in enumerate(wrong):
         for words, value in {**quantities, **sizes}.items():

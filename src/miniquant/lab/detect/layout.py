@@ -10,7 +10,7 @@ import numpy as np
 
 from ..compare import Fields, equal, short
 from .fields import alignment, is_plural
-from .parts import same_items
+from .parts import all_the_same, same_items
 from .seen import Seen
 
 
@@ -126,6 +126,7 @@ def of_dicts(expected: Any, got: Any, tolerance: float = 0.0) -> Iterator[Seen]:
     """Dicts: keys that are missing or too many, values under the wrong key."""
     if not isinstance(expected, dict) or not isinstance(got, dict):
         return
+    yield from all_the_same(list(expected.values()), list(got.values()))
     missing, extra = [k for k in expected if k not in got], [k for k in got if k not in expected]
     shared = [k for k in expected if k in got]
     wrong = [k for k in shared if not equal(expected[k], got[k], tolerance)]

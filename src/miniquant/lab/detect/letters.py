@@ -18,7 +18,7 @@ def of_spaces(e: str, g: str) -> Iterator[Seen]:
     """White space that is missing, and nothing else: at the two ends, at the ends of lines, or anywhere."""
     if len(g) >= len(e):
         return
-    lines = (("at the end", str.rstrip), ("at the beginning", str.lstrip), ("at both ends", str.strip))
+    lines = (("at the end", str.rstrip), ("at the beginning", str.lstrip), ("at the ends", str.strip))
     for rank, (words, strip) in enumerate(lines):
         if strip(e) == g:
             text = f"white space {words} of the result is missing, and nothing else differs"

@@ -17,6 +17,7 @@ from .seen import Seen
 
 SECONDS = 3.0  # of the processor, for all calls together: they take milliseconds
 FEWEST = 3  # right calls: with fewer, many lines run in all of them and in no wrong one by chance
+CHANCE = 0.04  # so likely it may be that all wrong calls run a line by chance
 FEW = 0.4  # a line is telling if at most this share of the right calls runs it
 BEYOND = 20  # inputs that are no cases
 LONGEST = 60  # characters of a line that is shown
@@ -63,7 +64,7 @@ def of_lines(facts: Facts) -> Seen | None:
     n, m = len(wrong), len(right)
     for found in (
         [b for b in blocks if b.wrong == n and b.right == 0],
-        _fewest([b for b in blocks if b.wrong == n > 1 and 0 < b.right <= FEW * m]),
+        _fewest([b for b in blocks if b.wrong == n > 1 and 0 < b.right <= FEW * m and not _is_chance(b, n, m)]),
         [b for b in blocks if b.wrong == 0 and b.right == m],
         _most([b for b in blocks if b.right == 0 and b.wrong >= max(2, n / 2)]),
     ):
@@ -72,7 +73,9 @@ def of_lines(facts: Facts) -> Seen | None:
             some = found[0]
             runs = "runs" if len(found) == 1 and some.first == some.last else "run"
             text = f"{names} {runs} {_count(some.wrong, n, f'wrong {what}')} and {_count(some.right, m, 'right ones')}"
-            return Seen("a place in your code", text[0].upper() + text[1:] + ".", "Work this line by hand.", rank=30)
+            return Seen(
+                "a line of the wrong cases", text[0].upper() + text[1:] + ".", "Work this line by hand.", rank=30
+            )
     return None
 
 
@@ -87,6 +90,11 @@ def _is_so_beyond(block: Block, ran: dict[int, set[int]], beyond: Sequence[Call]
     if wrong is None or right is None:
         return True
     return (wrong > right) if block.wrong else (wrong < right)
+
+
+def _is_chance(block: Block, wrong: int, right: int) -> bool:
+    """Whether so few wrong calls may all run these lines by chance."""
+    return ((block.wrong + block.right) / (wrong + right)) ** wrong > CHANCE
 
 
 def _count(n: int, of: int, what: str) -> str:

@@ -177,6 +177,17 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def all_the_same(expected: list[Any], got: list[Any]) -> Iterator[Seen]:
+    """All parts of a result are the same list or dict, as if one were filled again and again."""
+    if len(got) < 2 or len(expected) != len(got) or not isinstance(got[0], list | dict):
+        return
+    if all(equal(got[0], part) for part in got) and not all(equal(expected[0], part) for part in expected):
+        title, text, cure = "all parts are the same", "all parts of the result are the same", "Make a new one for each."
+        yield Seen(title, text, cure, 6.5)
+        if equal(expected[-1], got[-1]):
+            yield Seen(title, f"{text}, and each is what the last one must be", cure, 6)
+
+
 def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
     """Lists, tuples, texts and bytes: what is missing, what is too much, what is in another order."""
     flat = isinstance(expected, np.ndarray) and isinstance(got, np.ndarray) and expected.ndim == got.ndim == 1
@@ -185,6 +196,7 @@ def of_sequences(expected: Any, got: Any) -> Iterator[Seen]:
     e: Any
     g: Any
     if isinstance(expected, list | tuple) and isinstance(got, list | tuple):
+        yield from all_the_same(list(expected), list(got))
         if (len(expected) == 1 and equal(expected[0], got)) or (len(got) == 1 and equal(expected, got[0])):
             yield Seen(
                 "one level of brackets",
@@ -258,7 +270,7 @@ def _name(item: Any) -> str:
 def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
     one = word[:-1]
     if not len(g) and len(e):
-        yield Seen("nothing in it", "the result is empty", "", 11)
+        yield Seen("nothing in it", "the result is empty", "", 13)
         return
     missing = len(e) - len(g)
     if missing > 0 and _eq(e[: len(g)], g):
@@ -296,6 +308,9 @@ def _lengths(e: Any, g: Any, word: str) -> Iterator[Seen]:
         extra = g[len(e) :]
         if len(e) and _eq(extra, e):
             yield Seen("twice", f"the right {word} are there twice, one after the other", "", 9)
+        if not len(e):
+            yield Seen("not empty", f"there are {word}, and none are asked for", "", 13)
+            return
         shown = short(extra) if len(extra) < 9 else ""
         if shown:
             yield Seen(

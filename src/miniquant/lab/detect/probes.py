@@ -98,7 +98,11 @@ def _of_order(facts: Facts, calls: Sequence[Call]) -> Seen | None:
                 differ += not (_alike(mine.result, call.outcome.result) or equal(mine.result, call.outcome.result))
         if tried >= ENOUGH and 2 * differ > tried:
             text = f"With {words} in {listed}, the right result stays the same, and yours changes"
-            return Seen(words, f"{text}, in {differ} of {tried} wrong cases tried.", "Use all of them at once.", 30)
+            if differ < tried:  # a change in the last digits is not counted
+                text = f"{text}, in at least {differ} of {tried} wrong cases tried."
+            else:
+                text = f"{text}, in {differ} of {tried} wrong cases tried."
+            return Seen(words, text, "Use all of them at once.", 30)
     return None
 
 

@@ -45,7 +45,13 @@ def _traits(spec: Exercise, number: int) -> Mapping[str, bool]:
 def properties_at(spec: Exercise, number: int) -> dict[str, bool]:
     """Properties of one case, by the words for them; computed once, as ``_traits``."""
     case, right = _at(spec, number)
-    return dict(_properties_of(spec, number, case, right))
+    return dict(_properties_of(spec, _traits(spec, number), case, right))
+
+
+def properties_of(spec: Exercise, case: Case, right: Any) -> dict[str, bool]:
+    """The same of an input that has no number."""
+    traits = spec.traits(*copy.deepcopy(case)) if spec.traits else {}
+    return dict(_properties_of(spec, traits, case, right))
 
 
 def _at(spec: Exercise, number: int) -> tuple[Case, Any]:
@@ -61,9 +67,9 @@ def _at(spec: Exercise, number: int) -> tuple[Case, Any]:
     return case, right.result
 
 
-def _properties_of(spec: Exercise, number: int, case: Case, right: Any) -> Iterator[tuple[str, bool]]:
+def _properties_of(spec: Exercise, traits: Mapping[str, bool], case: Case, right: Any) -> Iterator[tuple[str, bool]]:
     """Properties of one case: (the words for it, whether it has it)."""
-    for words, holds in _traits(spec, number).items():
+    for words, holds in traits.items():
         yield f"where {words}", holds
     for field in getattr(right, "_fields", ()):
         part = getattr(right, field)

@@ -30,6 +30,7 @@ STATISTICS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("the absolute value of the last place", lambda x: np.abs(x[:, -1])),
     ("the largest absolute value of the whole matrix", lambda x: np.full(len(x), np.abs(x).max())),
 )
+HALF = np.float32(0.5)  # added to the float32 just below it, it gives 1
 ROUNDINGS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("rounded down", np.floor),
     ("rounded up", np.ceil),
@@ -38,6 +39,11 @@ ROUNDINGS: tuple[tuple[str, Callable[[Any], Any]], ...] = (
     ("rounded with halves away from 0", lambda x: np.sign(x) * np.floor(np.abs(x) + 0.5)),
     ("rounded with halves towards 0", lambda x: np.sign(x) * np.ceil(np.abs(x) - 0.5)),
     ("rounded with halves down", lambda x: np.ceil(x - 0.5)),
+    ("rounded as `np.floor(x + 0.5)` does in float32", lambda x: np.floor(x.astype(np.float32) + HALF)),
+    (
+        "rounded as `np.sign(x) * np.floor(np.abs(x) + 0.5)` does in float32",
+        lambda x: np.sign(x) * np.floor(np.abs(x.astype(np.float32)) + HALF),
+    ),
 )
 TINY = 1e-4
 
@@ -67,7 +73,7 @@ class Stored:
         """Whether the student's integers in these rows are what these scales give."""
         divisor = np.broadcast_to(np.asarray(scales, np.float32), self.scales.shape)[rows, None]
         quotient = self.x[rows] / np.where(divisor == 0, 1, divisor)
-        whole = np.where(divisor == 0, 0, rounding(quotient).clip(-self.top, self.top))
+        whole = np.where(divisor == 0, 0, rounding(quotient.astype(float)).clip(-self.top, self.top))
         return bool((whole == self.found[rows]).all())
 
 

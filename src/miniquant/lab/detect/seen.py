@@ -77,11 +77,13 @@ def _proven(seen: Seen, holders: int, of: int) -> bool:
 
 
 def some(n: int, of: int, what: str = "cases") -> str:
-    """``every case``, ``1 case``, ``3 of 9 cases``.
+    """``on 3 of 9 cases``, ``on all 9 cases``, ``on the one case``.
 
-    >>> some(2, 9), some(9, 9)
-    ('on 2 of 9 cases', 'on all 9 cases')
+    >>> some(2, 9), some(9, 9), some(1, 1, "bad inputs")
+    ('on 2 of 9 cases', 'on all 9 cases', 'on the one bad input')
     """
+    if n == of == 1:
+        return f"on the one {what[:-1]}"
     return f"on all {of} {what}" if n == of else f"on {n} of {of} {what}"
 
 
