@@ -256,6 +256,7 @@ JOINED = (  # what the engine joins of several strings, and single words that fi
     "traceback",
     "hint 1",
     "the second part is no JSON",
+    "the JSON in the second part is no list",
     "with a ValueError",
     "this input must be refused with a {0}",
     "{0} is not the bug of file {1}",

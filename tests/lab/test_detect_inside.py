@@ -46,7 +46,7 @@ RIGHT = "np.abs(w).max(axis=1, keepdims=True) / np.float32(127)"
         ({"divisor": "scale[::-1]"}, "the scales are right"),
         ({"divisor": "np.full_like(scale, scale.max())"}, "are what the largest of all scales gives"),
         ({"rounding": "np.ceil"}, "the scales are right, and the values are rounded up"),
-        ({"divisor": RIGHT}, "the values fit the scales before they are rounded to float16"),
+        ({"divisor": RIGHT}, "the values fit them before they are rounded to float16"),
         ({"rounding": "-np.rint"}, "in the values, every value has the opposite sign; the rest is right"),
     ],
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import functools
+import itertools
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -78,12 +80,17 @@ def more_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
     return tuple(allowed(spec, _made(spec)))
 
 
-def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcome]]:
-    """Those of some inputs that are like the cases, as far as it is known, with their right outcomes."""
+def allowed(spec: Exercise, made: Iterable[Case], known: Iterable[Case] = ()) -> Iterator[tuple[Case, Outcome]]:
+    """Those of some inputs that are like the cases, as far as it is known, with their right outcomes.
+
+    Each comes once, and none that is a case or in ``known``: sentences count inputs.
+    """
     is_like = like_the_cases(spec)
+    seen = {pickle.dumps(case) for case in (*spec.all_cases(), *known)}
     for case in made:
-        if not is_like(case):
+        if not is_like(case) or (key := pickle.dumps(case)) in seen:
             continue
+        seen.add(key)
         mine = attempt(spec, spec.reference, case, SECONDS)
         if mine.error:  # the oracle, which takes longer, is not asked
             continue
@@ -96,10 +103,15 @@ def allowed(spec: Exercise, made: Iterable[Case]) -> Iterator[tuple[Case, Outcom
 
 @functools.lru_cache(maxsize=256)
 def like_the_cases(spec: Exercise) -> Callable[[Case], bool]:
-    """Whether the integers of an input, and of its arrays, lie within those of the cases, and its arrays are alike."""
-    ranges, always, spans = _ranges(spec), _always(spec), _spans(spec)
+    """Whether the integers of an input, and of its arrays, lie within those of the cases, and its arrays are alike.
+
+    Arguments that are of one length in every case are of one length in the input, too.
+    """
+    ranges, always, spans, pairs = _ranges(spec), _always(spec), _spans(spec), _of_one_length(spec)
 
     def is_like(case: Case) -> bool:
+        if any(_length(case[i]) != _length(case[j]) for i, j in pairs):
+            return False
         if any(not all(holds(part) for holds in tests) for part, tests in zip(case, always)):
             return False
         if any(
@@ -158,6 +170,18 @@ def _is_whole(value: Any) -> bool:
 def _always(spec: Exercise) -> list[list[Callable[[Any], bool]]]:
     """For each argument what is so in every case: a matrix that is symmetric there is so in each input."""
     return [[test for test in ALWAYS if all(map(test, column))] for column in zip(*spec.all_cases())]
+
+
+def _of_one_length(spec: Exercise) -> list[tuple[int, int]]:
+    """The places of two arguments that have as many items, or rows, in every case."""
+    lengths = [[_length(part) for part in column] for column in zip(*spec.all_cases())]
+    known = [i for i, column in enumerate(lengths) if None not in column]
+    return [(i, j) for i, j in itertools.combinations(known, 2) if lengths[i] == lengths[j]]
+
+
+def _length(value: Any) -> int | None:
+    """The number of items of a list or tuple, or of the rows of an array."""
+    return len(value) if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim) else None
 
 
 def _is_square(m: Any) -> bool:

@@ -125,6 +125,7 @@ def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
                 "the right values are there, taken by pairs in place of halves or the other way round",
                 "Look at which values belong together.",
                 12.5,
+                weak=True,  # so it is by chance where a matrix of two rows is read column by column
             )
     yield from _in_blocks(flat_e, flat_g, e.shape)
     yield Seen(

@@ -210,9 +210,12 @@ def _of_values(stored: Stored) -> Iterator[Seen]:
         rank = 12.8 if " or " in words else 12.9 if words in halves else 13
         yield Seen(words, f"the scales are right, and the values are {words}", "Use `np.rint`.", rank)
     exact = np.abs(stored.x).max(1) / np.float32(limit)
-    if stored.fit(exact) or stored.fit(np.where(stored.scales == 0, 0, exact)):
+    if stored.fit(exact):
         text = "the scales are right, and the values fit the scales before they are rounded to float16"
         yield Seen("scale rounded too late", text, "Divide by the rounded scale.", 13)
+    if stored.fit(np.where(stored.scales == 0, 0, exact)):
+        text = "the scales are right, and where they are not 0, the values fit them before they are rounded to float16"
+        yield Seen("scale rounded too late", text, "Divide by the rounded scale.", 13.05)
     fitting = []
     for words, factor in _factors(stored):
         whole = np.where(stored.scales[:, None] == 0, 0, np.rint(stored.x * factor[:, None]).clip(-limit, limit))

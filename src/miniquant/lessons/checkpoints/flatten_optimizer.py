@@ -50,9 +50,12 @@ def observed(function, case):
             short(flatten_optimizer(*case)),
         )
     try:
-        return in_order(result[0]), in_order(json.loads(result[1]))
+        settings = json.loads(result[1])
     except json.JSONDecodeError:
         raise Finding("the second part is no JSON", short(result[1]), short(flatten_optimizer(*case)[1])) from None
+    if not isinstance(settings, list):
+        raise Finding("the JSON in the second part is no list", short(result[1]), short(flatten_optimizer(*case)[1]))
+    return in_order(result[0]), in_order(settings)
 
 
 def trained(optimizer, shapes, steps, **options):
