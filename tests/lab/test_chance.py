@@ -8,6 +8,8 @@ from test_detect import made
 
 from miniquant.lab import evaluate
 from miniquant.lab.detect.chance import differing
+from miniquant.lab.judging import _calls
+from miniquant.lab.verdict import distinct
 
 
 def twice(n):
@@ -143,3 +145,25 @@ def test_a_length_that_is_the_same_in_all_cases_is_not_called_the_factor():
     found = repr(report(spec, lambda data: data[0] / 2))
     assert "len(data)" not in found
     assert "2 times too small" in found
+
+
+def test_a_0_in_place_of_an_array_is_no_statistic_of_the_argument():
+    def wrong(values):
+        return np.float64(0) if values.max() < 8 else values / 2
+
+    zeros = made(pieces, [(np.array(v, float),) for v in ([0, 0], [0, 0, 0], [0, 0, 0, 0], [5, 3, 8, 1], [9, 4])])
+    said = repr(report(zeros, wrong))
+    assert "a float64 in place of a numpy array" in said
+    assert "median" not in said
+
+
+def test_last_digits_that_a_float_does_not_hold_are_said():
+    spec = made(lambda n: 3 * n, [(n,) for n in (1, 5, 8, 2**40, 2**54 + 1, 2**60 + 3)])
+    said = repr(report(spec, lambda n: int(n * 3.0)))
+    assert "more than 2**53, and only its last digits are wrong" in said
+    assert "last digits" not in repr(report(spec, lambda n: 3 * n + (n > 7)))
+
+
+def test_an_input_that_is_tried_twice_counts_once():
+    calls = [*_calls(NUMBERS, lambda n: n)]
+    assert distinct([*calls, *calls[:3]]) == calls

@@ -61,6 +61,14 @@ def test_a_part_that_counts_in_some_cases_is_not_said_to_be_ignored():
     assert "`jars`" not in getattr(of_probes(facts_of("gradients", directions)), "text", "")
 
 
+def bits_here_and_there(kind, length, offset):
+    return bytes([kind]) + length.to_bytes(2, "little") + (offset & 0x00FF_00FF_FFFF_FFFF).to_bytes(8, "little")
+
+
+def test_bits_here_and_there_are_not_called_a_part_of_a_number():
+    assert "bits" not in getattr(of_probes(facts_of("pack_fields", bits_here_and_there)), "text", "")
+
+
 def halves_exchanged(magic, version):
     return b"".join((n >> 16 | (n & 0xFFFF) << 16).to_bytes(4, "little") for n in (magic, version))
 

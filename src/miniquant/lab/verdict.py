@@ -5,10 +5,11 @@ from __future__ import annotations
 import builtins
 import functools
 import inspect
+import pickle
 import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +116,14 @@ class Facts:
     def names(self) -> tuple[str, ...]:
         """The names of the parameters."""
         return tuple(inspect.signature(self.spec.reference).parameters)
+
+
+def distinct(calls: Iterable[Call]) -> list[Call]:
+    """The calls without those whose input an earlier one has: sentences count inputs."""
+    found: dict[bytes, Call] = {}
+    for call in calls:
+        found.setdefault(pickle.dumps(call.case), call)
+    return list(found.values())
 
 
 @functools.lru_cache(maxsize=4096)

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from ..limit import TooSlow
-from ..verdict import Call, Facts
+from ..verdict import Call, Facts, distinct
 from .classes import FEWEST, NEARLY, at_least_where, right_where, where
 from .contrast import contrast, without_contrast
 from .errors import of_bad_input, of_good_input
@@ -133,6 +133,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
             return _ended(seen, text)
         text += f"; {tried}{for_these}, {_those(place, 'are wrong' if wrong_there else _way(facts, wrong[0]))}"
         counted += others if wrong_there else []
+        counted = distinct(counted)
         n = sum(call.problem is not None for call in counted)
         text += f" ({n} of {len(counted)}, cases and further inputs)" if wrong_there else ""
     elif not place and whole:

@@ -53,7 +53,9 @@ EXACT = ("off by one",)  # one result that does not show it proves another cause
 WHOLE = re.compile(r"only |every wrong value is [^:]*$")  # facts that say little of a part of the wrong results
 # titles of what no number shows by chance: off by 65536 and the like, exactly the nearest float16
 RECOMPUTED = "multiplied, not divided"  # a whole matrix of integers, from the weights; not where a scale overflows
-NO_CHANCE = re.compile(r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16|nearly right)")
+NO_CHANCE = re.compile(
+    r"(.*: )?(\d{3,} too (large|small)|bytes in the other order|rounded to float16|nearly right|the last digits lost)"
+)
 
 
 def most_telling(

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from ..spec import Exercise
-from ..verdict import Call, Facts
+from ..verdict import Call, Facts, distinct
 from .doubts import is_wrong_elsewhere
 from .formulas import quantities_of
 from .properties import ITEMS, of_lesson, properties_at
@@ -148,7 +148,7 @@ def right_where(
     Most of the others must be wrong, and so many ``fresh`` and ``changed`` calls have it that chance does not explain
     it. Of several such properties the one without which the largest share is wrong; "" if there is none.
     """
-    chosen, calls = {call.number for call in wrong}, [*among, *fresh, *changed]
+    chosen, calls = {call.number for call in wrong}, distinct([*among, *fresh, *changed])
     tables = {call.number: properties_at(facts.spec, call.number) for call in among}
     best, said = MOST, ""
     for name, true in _having(tables).items():

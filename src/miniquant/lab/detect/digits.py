@@ -12,12 +12,17 @@ from .seen import Seen
 BASES = ((2, "b", "binary"), (16, "x", "hexadecimal"), (10, "d", "decimal"))
 MOST = 6  # numbers whose digits are joined
 LONGEST = 256  # bits
+LAST = 4  # steps from one float64 to the next: so much a few roundings change
 
 
 def of_digits(expected: Any, got: Any, arguments: Mapping[str, Any], numbers: Mapping[str, Any]) -> Iterator[Seen]:
     """``arguments`` by name; ``numbers`` are what a lesson names, by the words for them."""
     if type(expected) is not int or type(got) is not int or expected == got or min(expected, got) < 0:
         return
+    if expected > EXACT and abs(expected - got) < LAST * (expected >> 52):
+        text = "the right number is more than 2**53, and only its last digits are wrong"
+        text += ": a float does not hold every whole number of this size"
+        yield Seen("the last digits lost", text, "Compute with integers: `//` in place of `/`.", 19, whole=True)
     yield from _of_bytes(expected, got)
     given = {f"`{name}`": n for name, n in arguments.items() if type(n) is int and n >= 0}
     known = {words: n for words, n in numbers.items() if type(n) is int and n >= 0}

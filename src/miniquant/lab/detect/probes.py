@@ -51,8 +51,7 @@ def of_probes(facts: Facts) -> Seen | None:
                 too_much.append(place)
             if left[0] <= 0:
                 return None
-        alone = kind == "bit" and len(no_effect) == 1  # one bit out of the middle is no part that somebody left out
-        if no_effect and not alone and len(no_effect) < known:
+        if no_effect and len(no_effect) < known and not (kind == "bit" and _is_no_part(no_effect)):
             idle.append(f"{_words(kind, no_effect)} of `{name}`")
         rounded = kind == "bit" and any(type(call.expected.result) is not int for call in calls)
         if too_much and not rounded:
@@ -202,6 +201,11 @@ def _words(kind: str, places: Sequence[int]) -> str:
     parts = [f"{a}" if a == b else f"{a} and {b}" if b == a + 1 else f"{a} to {b}" for a, b in runs]
     word = kind if len(places) == 1 else f"{kind}s"
     return f"{word} {', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else f"{word} {parts[0]}"
+
+
+def _is_no_part(bits: Sequence[int]) -> bool:
+    """Whether this is one bit out of the middle, or bits here and there: no part that somebody left out."""
+    return len(bits) == 1 or len(list(_runs(bits))) > 1
 
 
 def _runs(places: Sequence[int]) -> Iterator[tuple[int, int]]:

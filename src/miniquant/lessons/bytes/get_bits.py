@@ -38,6 +38,7 @@ def cases(random):
         (4096, 0, 8),
         (0x1234, 8, 8),
         (0x3412, 0, 10),  # the places of another case, and another number
+        (0x3C00, 10, 3),  # the number and the start of another case, and another count
         (2**64 - 2, 60, 4),
         (2**63 + 2**53 + 1, 0, 64),
         (0b11011011, 1, 6),

@@ -49,6 +49,7 @@ def cases(random):
         (Q4, (0, 64)),
         ("f32", (600_001, 4097)),  # float32 does not hold the bytes, nor do 32 bits
         (Q4, (600_001, 4160)),
+        ("f16", (2**27 + 1, 2**27 + 1)),  # a float64 does not hold the bytes
         (Q4, (2, 64)),
         (Q4, (5, 192)),
         (Q8, (3, 7)),
