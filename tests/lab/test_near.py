@@ -463,3 +463,13 @@ def test_a_change_in_an_expression_of_several_lines_is_said_of_all_its_lines():
     operation = next(node for node in ast.walk(tree) if isinstance(node, ast.BinOp))
     assert say._lines([operation]) == "in lines 3 to 4"
     assert say._lines([operation.right]) == "in line 4"
+
+
+def test_a_solution_that_accepts_what_the_function_refuses_is_not_said():
+    def check_layout(entries, n_bytes):
+        find("check_layout").reference(entries, n_bytes)
+        return sorted(entries, key=lambda name: entries[name]["data_offsets"][0])
+
+    said = repr(evaluate(find("check_layout"), check_layout))
+    assert "overlaps let through" not in said and "sum of the sizes" not in said
+    assert "The right items are there, in another order" in said

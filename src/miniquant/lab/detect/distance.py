@@ -12,7 +12,7 @@ import numpy as np
 
 from ..compare import difference, equal, short
 from ..spec import Exercise
-from ..verdict import Call, Facts, shown_first, size_of
+from ..verdict import Call, Facts, distinct, shown_first, size_of
 from .fields import is_plural, kind_of
 from .numbers import array_of, settled
 from .profile import profile
@@ -64,7 +64,8 @@ def how_far_off(facts: Facts, calls: Sequence[Call]) -> Seen:
         what = f"{what}what is in them is not right" if what else "the results are not the right ones"
         return Seen("wrong results", what + which, rank=99)
     far = number(max(map(_farthest, calls, known)))
-    others = [call for call in (*facts.further, *facts.fresh, *facts.changed) if call.comparable and call.problem]
+    every = distinct((*facts.calls, *facts.further, *facts.fresh, *facts.changed))
+    others = [call for call in every if call.number >= len(facts.calls) and call.comparable and call.problem]
     said = _traits(known, [pair for call in others if (pair := _pair(call, facts.spec.tolerance)) is not None])
     if all(e.size == 1 for e, _ in known):
         text = f"{_type_right(calls)}the numbers are off by up to {far}{said}{_examples(calls)}"

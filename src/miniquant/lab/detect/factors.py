@@ -55,7 +55,7 @@ def _integers(one: str, two: str, a: np.ndarray, b: np.ndarray, product: np.ndar
         for words, x, y in (("before", flat_right, flat_wrong), ("further on", flat_wrong, flat_right)):
             if moved_by(x, y, each * b.size):
                 text = f"the result is what {two} give with other {_bare(one)}: each is the one that belongs"
-                text += f" as many places {words} as {times}the number of {_bare(two)}"
+                text += f" as many places {words} as {times}the number of {_bare(two)}, where there is one"
                 yield Seen(f"{one} moved", text, "Count the bytes of the scales.", 14)
 
 

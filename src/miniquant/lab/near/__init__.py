@@ -39,7 +39,7 @@ def near(facts: Facts) -> Near | None:
     """A solution whose results are those of the student's function, if one is known.
 
     On every case the two agree: both are right, or they give the same result, or both raise. If there is none that
-    agrees on bad input as well, one that agrees on all good input.
+    agrees on bad input as well, one that agrees on all good input, and refuses what the student's function refuses.
     """
     good = [call for call in facts.calls if not call.refusal]
     wrong = [call for call in good if call.comparable and call.problem]
@@ -69,7 +69,9 @@ def near(facts: Facts) -> Near | None:
     bad = [call for call in facts.calls if call.refusal]
     whole = [variant for variant in alike if all(_agree(facts, variant, call) for call in bad)]
     agreed = agreed_from(facts.spec, facts.function)
-    counts = {variant: agreed(variant.function) for variant in whole or alike}
+    refused = [call for call in bad if call.problem is None]
+    as_strict = whole or [variant for variant in alike if all(_agree(facts, variant, call) for call in refused)]
+    counts = {variant: agreed(variant.function) for variant in as_strict}
     calls = facts.calls if whole else tuple(good)
     agreeing = [variant for variant, n in counts.items() if n is not None]
     alike = [variant for variant in agreeing if gives_the_same(facts, variant.function, calls)]
