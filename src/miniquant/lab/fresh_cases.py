@@ -26,7 +26,10 @@ MOST = 120  # inputs in all
 
 @functools.lru_cache(maxsize=256)
 def fresh_cases(spec: Exercise) -> tuple[tuple[Case, Outcome], ...]:
-    """Further inputs with their right outcomes, on which the solution and the oracle agree; none is in the cases."""
+    """Further inputs with their right outcomes, on which the solution and the oracle agree.
+
+    None is a case, or one of ``more_cases``.
+    """
     if not spec.keeps_to_memory:
         return ()
     known = [case for case, _ in more_cases(spec)]

@@ -132,10 +132,10 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
         if place in text:
             return _ended(seen, text)
         text += f"; {tried}{for_these}, {_those(place, 'are wrong' if wrong_there else _way(facts, wrong[0]))}"
-        counted += others if wrong_there else []
-        counted = distinct(counted)
-        n = sum(call.problem is not None for call in counted)
-        text += f" ({n} of {len(counted)}, cases and further inputs)" if wrong_there else ""
+        if wrong_there:
+            counted = distinct([*counted, *others])
+            n = sum(call.problem is not None for call in counted)
+            text += f" ({n} of {len(counted)}, cases and further inputs)"
     elif not place and whole:
         known = [call for call in (*counted, *others) if call.problem]
         text += _in_a_list(facts, seen, wrong, known, among)

@@ -62,12 +62,10 @@ def of_arguments(names: dict[str, Any], expected: Any, got: Any) -> Iterator[See
     arrays = {name: array for name, value in names.items() if (array := _numbers(value)) is not None}
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of values that are all NaN
-        if g.ndim == 0 and e.ndim and not g.any():
-            return  # a 0 in place of an array: many a statistic is 0 by chance
-        if g.ndim == 0:
-            yield from _statistics(arrays, _float(g), _float(e))
-        else:
+        if g.ndim:
             yield from _elementwise(arrays, _float(g), _float(e))
+        elif g.any() or not e.ndim:  # where a 0 stands in place of an array, many a statistic is 0 by chance
+            yield from _statistics(arrays, _float(g), _float(e))
 
 
 def _of_dicts(names: dict[str, Any], expected: Any, got: dict[Any, Any]) -> Iterator[Seen]:
