@@ -119,3 +119,15 @@ def test_outputs_that_are_kept_for_a_model_must_not_be_given_for_other_tokens():
         return errors(*(kept.setdefault(id(model), outputs(model, tokens)) for model in (expected, found)))
 
     assert evaluate(find("layer_errors"), layer_errors, search=False).status == "failed"
+
+
+def test_bytes_that_are_never_set_are_named_whatever_the_memory_holds():
+    def pack_fields(kind, length, offset):
+        packed = np.empty(1, np.dtype([("kind", "u1"), ("length", "<u2"), ("offset", "<u8")], align=True))
+        packed[0] = kind, length, offset
+        return packed.tobytes()
+
+    for byte in (0, 255):
+        blocks = [np.full(16, byte, np.uint8) for _ in range(7)]
+        del blocks
+        assert "are never set: 1, 4, 5, 6, 7" in repr(evaluate(find("pack_fields"), pack_fields))

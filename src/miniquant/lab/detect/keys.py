@@ -62,7 +62,10 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
     names = " and ".join(key for key, _ in sentences)
     if len(sentences) == 1:
         subject = "" if names.startswith("item") else "the value of "
-        text = f"only {subject}{names} is wrong: {sentences[0][1]}"
+        said = sentences[0][1]
+        text = f"only {subject}{names} is wrong: {said}"
+        if said.split()[:2] == ["the", "result"]:
+            text = f"only {subject}{names} is wrong; here it is called the result: {said}"
     elif len(sentences) < len(keys):
         text = f"only the values of {names} are wrong: {text}"
     if not everywhere:  # on how many cases follows

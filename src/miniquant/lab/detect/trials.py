@@ -26,6 +26,10 @@ WIDER = {
 }
 TRIES = 80  # calls with another argument
 WIDENED = 24  # calls with a wider type, of inputs beyond the cases
+FILLED = (0x5A, 0xA5)  # bytes that freed blocks of memory are filled with
+BLOCK = 256  # bytes; smaller blocks are tried, and of each size as many as numpy keeps
+BLOCKS = 7
+LISTED = 8  # places
 NOT_TWICE = "not the same twice"
 STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 
@@ -33,6 +37,11 @@ STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     """A second call with the same arguments gives something else: as with a global list, or with np.empty."""
     call = calls[0]
+    if places := _never_set(facts, call):
+        listed = f"{', '.join(map(str, places[:LISTED]))}{', …' * (len(places) > LISTED)}"
+        text = f"these bytes of the result, as tried in one case, are never set: {listed}"
+        text += "; they are what the memory had before"
+        return Seen("never set", text, "Leave no gap, or begin with zeros.", plain=True)
     second = attempt(facts.spec, facts.function, call.case, 2.0)
     if second.error or equal(second.result, call.outcome.result) or isinstance(call.outcome.result, LAZY):
         return None
@@ -43,6 +52,22 @@ def again(facts: Facts, calls: Sequence[Call]) -> Seen | None:
     text = "two calls with the same arguments, as tried in one case, give different results"
     text += ": something is kept, drawn at random, or never set"
     return Seen(NOT_TWICE, text, "Begin with fresh values inside the function.", plain=True)
+
+
+def _never_set(facts: Facts, call: Call) -> list[int]:
+    """The places of bytes that are what a freed block of memory held: numpy gives such a block again, as it is."""
+    if not isinstance(call.outcome.result, bytes):
+        return []
+    found = []
+    for byte in FILLED:
+        blocks = [np.full(size, byte, np.uint8) for size in range(1, BLOCK) for _ in range(BLOCKS)]
+        del blocks
+        found.append(attempt(facts.spec, facts.function, call.case, 2.0).result)
+    one, two = found
+    if not (isinstance(one, bytes) and isinstance(two, bytes) and len(one) == len(two)):
+        return []
+    places = [i for i, pair in enumerate(zip(one, two)) if pair == FILLED]
+    return places if all(a == b for i, (a, b) in enumerate(zip(one, two)) if i not in places) else []
 
 
 def overflow(facts: Facts, calls: Sequence[Call]) -> Seen | None:

@@ -79,6 +79,7 @@ def cases(random):
         ({"w": {"dtype": "F32", "shape": [5, 4, 1, 13 * 10**9 + 1], "data_offsets": [0, 104 * 10**10 + 80]}}, 104 * 10**10 + 80),
         ({"a": f32(0, 4), "b": f32(4, 8), "none": f32(4, 4)}, 8),
         ({"a": f32(0, 4), "none": f32(0, 0)}, 4),
+        ({"a": f32(0, 8), "b": f32(8, 16), "c": f32(16, 20)}, 20),  # as texts, 16 comes before 8
         ({"none": {"dtype": "F32", "shape": [3, 2**40, 0], "data_offsets": [4, 4]}, "a": f32(0, 4)}, 4),
         ({"b": f32(0, 4), "z": f32(4, 4), "a": f32(4, 4), "w": f32(4, 8)}, 8),  # two empty ones at one byte
         ({"a": f32(0, 4), "one": {"dtype": "I8", "shape": [], "data_offsets": [7, 8]}, "b": other("BOOL", 3, 4, 7)}, 8),
