@@ -168,3 +168,21 @@ def test_no_input_is_said_to_be_right_whose_result_is_within_the_tolerance_of_0(
 
     report = repr(evaluate(find("effective_bits"), effective_bits, search=False))
     assert "(131072, 32768), 's': ()}" not in report, report
+
+
+def test_a_change_that_makes_another_answer_right_comes_last_and_names_that_answer():
+    def format_of(head):
+        right = find("format_of").reference(head)
+        return "unknown" if right == "safetensors" and head[:2] == b"\n\n" else right
+
+    facts = Facts(find("format_of"), format_of, _calls(find("format_of"), format_of))
+    (call,) = facts.wrong
+    zeros = call.case[0].replace(b"\n\n", b"\0\0")
+    text = contrast(facts, [call])
+    assert "at byte 8" not in text and "where" not in text
+    assert find("format_of").oracle(zeros) == format_of(zeros) == "safetensors"
+
+    def knows_no_other(head):
+        return "unknown" if head[5:9] == b"\0\0\0{" else find("format_of").reference(head)
+
+    assert of("format_of", knows_no_other).endswith("at byte 8 of `head`, where 'unknown' is right.")

@@ -131,3 +131,19 @@ def test_bytes_that_are_never_set_are_named_whatever_the_memory_holds():
         blocks = [np.full(16, byte, np.uint8) for _ in range(7)]
         del blocks
         assert "are never set: 1, 4, 5, 6, 7" in repr(evaluate(find("pack_fields"), pack_fields))
+
+
+def test_a_cache_that_gives_the_same_array_again_is_refused_though_each_result_is_right():
+    right = find("dequantize_q4").reference
+    cached = functools.lru_cache(lambda raw, dims: right(raw, dims))
+
+    def dequantize_q4(raw, dims):
+        return cached(raw, dims)
+
+    report = evaluate(find("dequantize_q4"), dequantize_q4)
+    assert report.status == "failed" and "in the memory of an earlier call's result, on all 8 cases" in repr(report)
+
+    def fresh(raw, dims):
+        return cached(raw, dims).copy()
+
+    assert evaluate(find("dequantize_q4"), fresh).status == "passed"

@@ -181,7 +181,7 @@ def test_an_item_that_comes_once_in_place_of_twice_is_missing():
         return unlisted
 
     text = repr(evaluate(find("off_the_list"), off_the_list, search=False))
-    assert "What is there belongs there, and items are missing, on 3 of 27 cases" in text
+    assert "What is there belongs there, and items are missing, on 3 of 28 cases" in text
 
 
 def test_the_keys_of_a_dict_are_no_items():
@@ -220,8 +220,13 @@ def test_bytes_that_a_text_would_change_are_asked_of_a_header():
 
 
 def test_two_sides_that_are_exchanged_are_named():
+    text = whole("fits_inside", lambda offset, size, left: bool(size <= left and offset <= size - left), search=True)
+    assert "a solution that takes `size - left` where the right one takes `left - size`" in text
+
+
+def test_every_number_taken_as_negative_is_a_known_mistake():
     text = whole("from_twos_complement", lambda number, n_bits: number - 2**n_bits if number else number, search=True)
-    assert "a solution that takes `1 - n_bits` where the right one takes `n_bits - 1`" in text
+    assert "same results as the known mistake: every number but 0 taken as negative" in text
 
 
 def test_numbers_made_of_decimal_bytes_are_described():
@@ -318,7 +323,7 @@ def test_the_first_wrong_field_of_a_file_is_named_by_its_number():
 def test_a_property_of_one_wrong_call_is_said_only_if_it_is_a_simple_one():
     numbers = made(lambda values: sum(values), [([n, n + 1],) for n in (4, 9, 3, 12)] + [([],), ([7, 7, 7],)])
     assert "has duplicates" not in seen(numbers, lambda values: sum(values) + (values == [7, 7, 7]))
-    assert "the wrong input tried is `values` = []" in seen(numbers, lambda values: sum(values) if values else 5)
+    assert "a wrong input is `values` = []" in seen(numbers, lambda values: sum(values) if values else 5)
 
 
 def test_only_the_calls_with_a_wrong_result_are_merged_into_a_sentence_on_its_parts():

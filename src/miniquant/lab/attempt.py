@@ -195,7 +195,7 @@ def attempts(
     earlier = [] if earlier is None else earlier
     for case in cases:
         outcome = attempt(spec, function, case, seconds)
-        own = [part for part in _parts(outcome.own) if _changeable(part)]
+        own = [part for part in _parts(outcome.own) if can_change(part)]
         kept = any(_is_kept(part, other) for part in own for other in earlier)
         earlier += own
         yield replace(outcome, kept=kept) if kept else outcome
@@ -249,8 +249,8 @@ def _parts(result: Any) -> list[Any]:
     return [result, *held]
 
 
-def _changeable(part: Any) -> bool:
-    """Whether a later call could change a part of a result."""
+def can_change(part: Any) -> bool:
+    """Whether a later call could change a result, or a part of one."""
     return (
         bool(part.flags.writeable) if isinstance(part, np.ndarray) else isinstance(part, list | dict | set | bytearray)
     )
@@ -263,7 +263,7 @@ def _is_kept(part: Any, earlier: Any) -> bool:
 def _is_given(result: Any, argument: Any) -> bool:
     """Whether a result, or one of several, lies in the memory of an argument, or is the dict or list itself."""
     parts = result if isinstance(result, tuple) else (result,)
-    return any(_shares_memory(part, argument) or (part is argument and _changeable(part)) for part in parts)
+    return any(_shares_memory(part, argument) or (part is argument and can_change(part)) for part in parts)
 
 
 def _shares_memory(result: Any, argument: Any) -> bool:

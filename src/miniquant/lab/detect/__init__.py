@@ -137,8 +137,7 @@ def _sentence(facts: Facts, seen: Seen, calls: Sequence[Call], wrong: Sequence[C
             n = sum(call.problem is not None for call in counted)
             text += f" ({n} of {len(counted)}, cases and further inputs)"
     elif not place and whole:
-        known = [call for call in (*counted, *others) if call.problem]
-        text += _in_a_list(facts, seen, wrong, known, among)
+        text += _in_a_list(facts, seen, wrong, among)
         more = [*changed, *others]
         if seen.rank >= UNKNOWN and (part := right_where(facts, every_wrong, [*among, *beyond], fresh, more)):
             text += f"; {tried}, {part}"
@@ -207,13 +206,13 @@ def _is_alike(facts: Facts, call: Call, wrong: Call) -> bool:
     return not wrong.comparable or is_side(facts, call) == is_side(facts, wrong)
 
 
-def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], every: Sequence[Call], among: Sequence[Call]) -> str:
+def _in_a_list(facts: Facts, seen: Seen, wrong: Sequence[Call], among: Sequence[Call]) -> str:
     """Of answers True and False, and of numbers without a pattern, a list of few wrong inputs."""
     if all(isinstance(call.expected.result, bool) for call in among):
-        return listed(facts.names, wrong, every)
+        return listed(facts.names, wrong)
     numbers = all(isinstance(call.expected.result, int | float | np.number) for call in among)
     few = len(wrong) <= LISTED and len(wrong) < len(among)
-    return listed(facts.names, wrong, every) if numbers and few and seen.rank >= UNKNOWN else ""
+    return listed(facts.names, wrong) if numbers and few and seen.rank >= UNKNOWN else ""
 
 
 def _with_such_answers(wrong: Sequence[Call], among: Sequence[Call]) -> list[Call]:

@@ -46,7 +46,7 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
         words, rank = _change(facts.names, call.case, pair.case)
         if not all(_is_usual(pool, part) for pool, part in zip(pools, pair.case)):
             continue
-        rank += 2 * any(equal(pair.case, other) for other in others)
+        rank += 2 * any(equal(pair.case, other) for other in others) + 4 * bool(_other_answer(call, pair))
         if not words or pair.right.error or _is_small(pair.right.result, facts.spec.tolerance):
             continue
         if not _is_bare(pair.right.result, call.expected.result):
@@ -59,8 +59,16 @@ def contrast(facts: Facts, wrong: Sequence[Call]) -> str:
             which = "the smallest of these cases" if len(wrong) > 1 else "this case"
             if any(size_of(other.case) < size_of(call.case) for other in wrong):
                 which = "the case shown"  # not the smallest, whose argument is empty
-            return f"In {which}, the result is right {_border(facts, call, pair) or words}."
+            return f"In {which}, the result is right {_border(facts, call, pair) or words + _other_answer(call, pair)}."
     return ""
+
+
+def _other_answer(call: Call, pair: Pair) -> str:
+    """``, where 'zip' is right``: of a text, or of True or False, if the change makes another one right."""
+    before, after = call.expected.result, pair.right.result
+    if not isinstance(after, str | bool) or equal(before, after) or len(short(after)) > LONGEST:
+        return ""
+    return f", where {short(after)} is right"
 
 
 def without_contrast(seen: Seen) -> Seen:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..compare import equal, short
+from ..compare import short
 from ..verdict import Call, size_of
 
 LISTED = 4  # so many inputs are listed
@@ -65,21 +65,14 @@ def _of_two(names: str, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[str, boo
             yield f"where {names} have the same values in another order", bool((one == two).all()) and not alike
 
 
-def listed(names: Sequence[str], wrong: Sequence[Call], every: Sequence[Call]) -> str:
-    """``; the wrong inputs tried are (offset, size) = (9, 0), (5, 0)``: all of few inputs, else some; "" if long.
-
-    ``every``: all wrong inputs that are known, with those that are no cases.
-    """
+def listed(names: Sequence[str], wrong: Sequence[Call]) -> str:
+    """``; wrong inputs are, for example, `(offset, size)` = (9, 0), (5, 0)``: the smallest of them; "" if long."""
     chosen = sorted(wrong, key=lambda call: (size_of(call.case), call.number))[:LISTED]
     texts = [_shown(call.case) for call in chosen]
     if any(len(text) > LONGEST for text in texts) or len({*texts}) < len(texts):
         return ""
     head = f"({', '.join(names)})" if len(names) > 1 else names[0]
-    whole = all(any(equal(call.case, other.case) for other in chosen) for call in every)
-    if len(chosen) > 1:
-        which = "the wrong inputs tried are" if whole else "some of the wrong inputs are"
-    else:
-        which = "the wrong input tried is" if whole else "one of the wrong inputs is"
+    which = "wrong inputs are, for example," if len(chosen) > 1 else "a wrong input is"
     return f"; {which} `{head}` = {', '.join(texts)}"
 
 

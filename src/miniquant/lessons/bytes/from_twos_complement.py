@@ -104,6 +104,9 @@ EXERCISE = Exercise(
             """),
             cause="Bit 3 decides the sign for every `n_bits`; it is the top bit of four bits only.",
             cure='Test bit n_bits - 1, or compare with 2**(n_bits - 1).', see='four bits right, and other widths wrong'),
+        Mistake("every number but 0 taken as negative", edit("2 ** (n_bits - 1)", "1"),
+            cause="2**n_bits is subtracted from every number but 0. A number of the lower half is written with zeros in front if it gets all its bits.",
+            cure="Look at bit n_bits - 1, and not at the first digit that is 1.", see="-15 where 1 is expected"),
         Mistake("the lowest eight bits only", body("""
                 import numpy as np
                 return int(np.uint8(number % 256).view(np.int8))

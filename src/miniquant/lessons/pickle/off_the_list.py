@@ -26,7 +26,7 @@ def oracle(found, allowed):
 
 
 def cases(random):
-    """Listed and unlisted names, and names that resemble listed ones; nothing allowed, nothing found; random imports."""
+    """Listed and unlisted names, and names that resemble listed ones; `?` on the list; nothing allowed, nothing found; random imports."""
     rebuild, ordered = ("torch._utils", "_rebuild_tensor_v2"), ("collections", "OrderedDict")
     listed = {rebuild, ordered}
     pairs = [rebuild, ordered, ("os", "system"), ("builtins", "print"), ("torch._utils", "os.system")]
@@ -60,7 +60,8 @@ def cases(random):
     odd = {("torch*", "*"), ("my tools", "run"), ("os", "[a-z]*"), ("módulo", "größe"), ("x", "a:b/c,d")}  # no patterns: names like others
     like = [(0, "torch._utils", "run"), (3, "my", "tools run"), (5, "my tools", "run"), (9, "os", "system"), (12, "torch*", "*"), (15, "módulo", "größe"), (18, "mo\u0301dulo", "größe"), (21, "mdulo", "grosse"), (24, "x:a", "b/c,d"), (27, "x/a:b", "c,d"), (30, "x,a:b/c", "d")]
     old = [(0, "__builtin__", "set"), (8, "builtins", "set")]
-    return [*((found, listed) for found in made), ([(0, *ordered)], set()), (known, several), (like, odd), (old, {("builtins", "set")})]
+    unknown = [(0, "?", "?"), (3, "builtins", "?"), (5, "?", "print")]
+    return [*((found, listed) for found in made), (unknown, {("?", "?"), ("builtins", "?")}), ([(0, *ordered)], set()), (known, several), (like, odd), (old, {("builtins", "set")})]
 
 
 def traits(found, allowed):
@@ -86,6 +87,7 @@ def traits(found, allowed):
         "an unlisted import is on the list with module and name exchanged": any((n, m) in allowed for m, n in off),
         "a module or a name of an unlisted import is empty": any("" in pair for pair in off),
         "a module or a name of an unlisted import is `?`": any("?" in pair for pair in off),
+        "a module or a name of a listed import is `?`": any("?" in pair for pair in allowed & {(m, n) for _, m, n in found}),
         "a listed import is found": any(listed),
         "an unlisted import is found": bool(off),
         "more than one unlisted import is found": len(off) > 1,
