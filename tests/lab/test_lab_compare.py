@@ -244,7 +244,8 @@ def test_a_float32_is_compared_with_a_float_by_what_it_holds():
     assert not difference(np.float32(third), np.float32(third))
 
 
-def test_a_tensor_is_shown_with_its_own_dtype_also_where_numpy_has_none():
-    assert short(torch.tensor([1.5, -2.0], dtype=torch.bfloat16)) == "[1.5, -2.0] (bfloat16, shape (2,))"
-    assert short(torch.zeros(50, dtype=torch.bfloat16)).startswith("bfloat16 array of shape (50,) beginning [0.0,")
-    assert short(torch.tensor([1, 2])) == "[1, 2] (int64, shape (2,))"
+def test_a_tensor_is_shown_as_one_with_its_own_dtype_also_where_numpy_has_none():
+    assert short(torch.tensor([1.5, -2.0], dtype=torch.bfloat16)) == "[1.5, -2.0] (torch tensor, bfloat16, shape (2,))"
+    many = short(torch.zeros(50, dtype=torch.bfloat16))
+    assert many.startswith("bfloat16 torch tensor of shape (50,) beginning [0.0,")
+    assert short(torch.tensor([1, 2])) == "[1, 2] (torch tensor, int64, shape (2,))"

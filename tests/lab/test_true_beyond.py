@@ -52,7 +52,7 @@ def test_of_parts_that_are_right_in_some_wrong_results_it_is_not_said_that_they_
         return float(w), float(b)
 
     text = said(gradient_descent)
-    assert "wrong results, with those of further inputs); at least one of these, on all" in text
+    assert " wrong results, with those of further inputs); at least one of these, on all" in text
 
 
 def test_a_condition_on_what_is_left_of_a_number_does_not_read_as_one_on_each_of_its_bits():

@@ -185,7 +185,9 @@ def short(value: Any, limit: int = 300) -> str:
     """
     if is_torch(value):
         array = numpy_of(value)  # of a dtype that numpy lacks, another one
-        return short(array, limit).replace(str(array.dtype), str(value.dtype).removeprefix("torch."), 1)
+        if array.size > 40:
+            return f"{kind(value)} beginning {_plain(array.reshape(-1)[:8])}"
+        return f"{_plain(array)} (torch tensor, {str(value.dtype).removeprefix('torch.')}, shape {array.shape})"
     if isinstance(value, bytes):
         text = repr(value[:48]) if _is_text(value) or not value else value[:48].hex(" ")
         return f"{text}{' …' if len(value) > 48 else ''} ({len(value)} bytes)"

@@ -225,7 +225,8 @@ def _traits(pairs: Sequence[Pair], beyond: Sequence[Pair]) -> str:
     shares = [s for s in SHARES if not few and (np.abs(g - e) <= s * np.abs(e)).all()]
     found += [f"is off by at most {number(100 * share)} % of the right one" for share in shares]
     if not found:
-        return ""
+        told = [words for words, holds in _SIDES if n > here[0].size >= CONFIRMED // 2 and holds(*here)]
+        return f"; in the cases, each of the {here[0].size} wrong ones {told[0]}" if told else ""
     if n > here[0].size:
         return f"; with those of further inputs, each of the {n} wrong ones {found[0]}"
     return f"; each of the {n} wrong ones {found[0]}"

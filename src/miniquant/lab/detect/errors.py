@@ -280,7 +280,7 @@ def _reasons(facts: Facts, calls: Sequence[Call]) -> str:
             alike = [call for call in calls if kinds[call.number] == kind]
             texts = {every[call.number] for call in alike}
             words.append(f'{"for example " * (len(texts) > 1)}"{every[smallest(alike).number]}"')
-        who = "the solution" if said is _of_reference else "a right answer"
+        who = "the solution" if said is _of_reference else "one right answer"
         return f"; {who} refuses {'it' if len(calls) == 1 else 'them'} with {' or '.join(words)}"
     return ""
 
@@ -305,7 +305,7 @@ def _values(facts: Facts, accepted: Sequence[Call]) -> str:
 def _reason_of_one(facts: Facts, accepted: Sequence[Call]) -> str:
     """What a right answer says about the smallest input that is accepted."""
     first = smallest(accepted)
-    for who, said in (("the solution", _of_reference), ("a right answer", _of_oracle)):
+    for who, said in (("the solution", _of_reference), ("one right answer", _of_oracle)):
         if text := said(facts, first):
             which = "it" if len(accepted) == 1 else "one of them"
             return f'; {who} refuses {which} with "{text}"'

@@ -41,7 +41,7 @@ def key_by_key(facts: Facts, calls: Sequence[Call], of_pair: OfPair) -> Seen | N
         where = (
             ""
             if len(wrong) == len(calls)
-            else f" (in {len(wrong)} of {len(calls)} wrong results, with those of further inputs)"
+            else f" (it is wrong in {len(wrong)} of {len(calls)} wrong results, with those of further inputs)"
         )
         phrases = spec.observe is not None and seen is not None and "stands in place of" in seen.text  # of the check
         few = phrases or (

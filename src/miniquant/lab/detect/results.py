@@ -194,7 +194,7 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
         )
     return Seen(
         SHARED,
-        "the result is right, and shares memory with an argument",
+        "the result is right, and it is an argument or shares memory with one",
         "Return a copy: `.copy()`.",
         5,
         plain=True,

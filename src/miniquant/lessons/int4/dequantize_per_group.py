@@ -31,7 +31,7 @@ def oracle(q, scale):
 
 
 def cases(random):
-    """Products that can be read by eye, a scale of 0, one group a row, groups of one, random integers and scales in more than 256 columns."""
+    """Products that can be read by eye, a scale of 0, one group a row, groups of one, random integers and scales in more than 256 columns and in four groups of 32."""
     made = [
         ([[1, 2, 3, 4]], [[1.0, 10.0]]),
         ([[1, 2, 3, 4], [-1, -2, -3, -4]], [[1.0, 10.0], [100.0, 1000.0]]),
@@ -40,6 +40,7 @@ def cases(random):
         ([[1, 2], [4, -8]], [[10.0, 100.0], [0.5, 0.25]]),
         ([[1, -3, 127, -128]], [[0.1, 1e-9]]),  # scales that float16 does not have
         (random.integers(-7, 8, (264, 4)).T, random.uniform(0, 0.01, (3, 4)).astype(np.float16).T),
+        (random.integers(-7, 8, (2, 128)), random.uniform(0, 0.01, (2, 4))),  # groups of 32, and not of 64
     ]
     return [(np.array(q, np.int8), np.array(scale, np.float32)) for q, scale in made]
 

@@ -97,6 +97,7 @@ def cases(random):
         (descriptor_oracle("d", (1,) * 255, 0, 0), 0),
         (descriptor_oracle("\ufeffBlock.W_q", (6, 5, 4), 1, 77), 0),
         (descriptor_oracle("n" * 40_000, (), 0, 0), 0),
+        (descriptor_oracle("mm" * 128, (7,), 1, 32), 0),
         (b"front" * 60 + descriptor_oracle("n" * 300, (1, 2, 3, 4), 2, 0x0102030405), 300),
         (descriptor_oracle(" cafe\N{COMBINING ACUTE ACCENT}\r\n🥐 ", (0, 5), 3, 2**64 - 1), 0),
     ]
