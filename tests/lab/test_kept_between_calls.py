@@ -147,3 +147,18 @@ def test_a_cache_that_gives_the_same_array_again_is_refused_though_each_result_i
         return cached(raw, dims).copy()
 
     assert evaluate(find("dequantize_q4"), fresh).status == "passed"
+
+
+def test_a_cache_of_one_call_and_a_tuple_of_arrays_are_refused_as_well():
+    right = find("quantize_per_group").reference
+    last = {}
+
+    def quantize_per_group(w, group_size):
+        key = w.tobytes(), group_size
+        if key not in last:
+            last.clear()
+            last[key] = right(w, group_size)
+        return last[key]
+
+    report = evaluate(find("quantize_per_group"), quantize_per_group)
+    assert report.status == "failed" and "in the memory of an earlier call's result" in repr(report)

@@ -507,3 +507,13 @@ def test_items_that_stand_at_the_end_in_few_results_are_not_said_to_where_they_d
     text = report(find("off_the_list"), off_the_list)
     assert "then come" not in text
     assert "the right items are there, and others that do not belong there" in text.lower()
+
+
+def test_a_property_that_most_right_values_have_as_well_is_not_said_of_the_results():
+    spec = made(lambda n: np.array([1.0, 2.0, 0.5, n / 3]), [(n,) for n in range(1, 8)])
+    function = lambda n: np.array([1.0, 2.0, 0.5, 0.25])  # noqa: E731
+    facts = Facts(spec, function, _calls(spec, function))
+    assert of_habits(facts, facts.wrong) is None
+    spec = made(lambda n: np.array([2 / 3, n / 3 + 0.1, 0.5, n / 7]), [(n,) for n in range(1, 8)])
+    facts = Facts(spec, function, _calls(spec, function))
+    assert "decimals" in of_habits(facts, facts.wrong).text

@@ -195,7 +195,7 @@ def attempts(
     earlier = [] if earlier is None else earlier
     for case in cases:
         outcome = attempt(spec, function, case, seconds)
-        own = [part for part in _parts(outcome.own) if can_change(part)]
+        own = changeable_parts(outcome.own)
         kept = any(_is_kept(part, other) for part in own for other in earlier)
         earlier += own
         yield replace(outcome, kept=kept) if kept else outcome
@@ -243,14 +243,13 @@ def _copied(result: Any) -> Any:
         return result
 
 
-def _parts(result: Any) -> list[Any]:
-    """A result, and what it holds if it is a container."""
+def changeable_parts(result: Any) -> list[Any]:
+    """A result, and what it holds if it is a container: what of these a later call could change."""
     held = result.values() if isinstance(result, dict) else result if isinstance(result, tuple | list) else []
-    return [result, *held]
+    return [part for part in (result, *held) if _changeable(part)]
 
 
-def can_change(part: Any) -> bool:
-    """Whether a later call could change a result, or a part of one."""
+def _changeable(part: Any) -> bool:
     return (
         bool(part.flags.writeable) if isinstance(part, np.ndarray) else isinstance(part, list | dict | set | bytearray)
     )
@@ -263,7 +262,7 @@ def _is_kept(part: Any, earlier: Any) -> bool:
 def _is_given(result: Any, argument: Any) -> bool:
     """Whether a result, or one of several, lies in the memory of an argument, or is the dict or list itself."""
     parts = result if isinstance(result, tuple) else (result,)
-    return any(_shares_memory(part, argument) or (part is argument and can_change(part)) for part in parts)
+    return any(_shares_memory(part, argument) or (part is argument and _changeable(part)) for part in parts)
 
 
 def _shares_memory(result: Any, argument: Any) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from . import session
-from .attempt import SECONDS, Outcome, attempts, can_change, cases_of, expected_of, is_stub
+from .attempt import SECONDS, Outcome, attempts, cases_of, changeable_parts, expected_of, is_stub
 from .catalogue import find
 from .compare import Difference, short
 from .detect import Seen, see
@@ -80,14 +80,14 @@ def _tried(spec: Exercise, function: Function, outcomes: Iterable[Outcome] | Non
 
 
 def _given_again(spec: Exercise, function: Function, calls: Sequence[Call]) -> tuple[Call, ...]:
-    """Second calls with the same inputs, if one gives the object of the first call, as a cache does; otherwise none."""
-    changeable = [call for call in calls if can_change(call.outcome.own)]
+    """Calls made again with the same inputs, if each gives the same memory again, as with a cache; otherwise none."""
     again = {}
     with session.checking():
-        for call in changeable:
-            (again[call.number],) = attempts(spec, function, [call.case], SECONDS, [call.outcome.own])
-            if not again[call.number].kept:
-                return ()
+        for call in calls:
+            if earlier := changeable_parts(call.outcome.own):
+                *_, again[call.number] = attempts(spec, function, [call.case] * 2, SECONDS, earlier)
+                if not again[call.number].kept:
+                    return ()
     return _compared(spec, [again.get(call.number, call.outcome) for call in calls]) if again else ()
 
 

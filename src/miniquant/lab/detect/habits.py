@@ -13,7 +13,8 @@ from .seen import Seen, number
 
 Test = Callable[[np.ndarray], bool]
 MOST = 3  # whole arguments of which a result may be a sum
-SHARE = 0.5  # of the wrong calls whose right results must be otherwise
+SHARE = 0.5  # of the wrong calls whose right results must be otherwise, and of the right values
+MANY = 200  # values of a result that are looked at one by one
 
 
 def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
@@ -33,18 +34,27 @@ def of_habits(facts: Facts, calls: Sequence[Call]) -> Seen | None:
         return None
     floats = any(g.dtype.kind == "f" for g in mine)
     with np.errstate(all="ignore"):
-        for text, test, rank in [*_of_any(), *(_of_floats() if floats else ())]:
+        of_most = list(_of_floats()) if floats else []
+        for text, test, rank in [*_of_any(), *of_most, *(_of_small() if floats else ())]:
             if text.endswith("binary digits") and all((g == np.rint(g)).all() for g in mine):
                 continue  # of small whole numbers, it is not said better than by their size
             if endless and not text.startswith("no value is"):
                 continue  # of values that are infinite or NaN, it is not so
             numbers = [g[~np.isnan(g.astype(float))] for g in whole] if text.startswith("no value is") else mine
             if all(test(g) for g in numbers) and sum(not test(e) for e in theirs) > SHARE * len(theirs):
+                if (text, test, rank) in of_most and not _is_rare(test, theirs):
+                    continue
                 if not _is_so_of(test, facts.fresh, endless=text.startswith("no value is")):
                     continue
                 text = f"{text}, {facts.tried}"
                 return Seen("results of one kind", text, "Look for the step that makes them so.", rank)
     return None
+
+
+def _is_rare(test: Test, right: Sequence[np.ndarray]) -> bool:
+    """Whether most of the right values, and not only some in each result, lack a property."""
+    values = [x.reshape(-1)[i : i + 1] for x in right for i in range(min(x.size, MANY))]
+    return sum(not test(value) for value in values) > SHARE * len(values)
 
 
 def _is_so_of(test: Test, calls: Sequence[Call], *, endless: bool) -> bool:
@@ -89,6 +99,9 @@ def _of_floats() -> Iterator[tuple[str, Test, float]]:
     )
     for bits in range(2, 23):
         yield f"no value has more than {bits} significant binary digits", _in_binary(bits), 25
+
+
+def _of_small() -> Iterator[tuple[str, Test, float]]:
     yield (
         "no value lies between 0 and 2**-14, where float16 has fewer digits",
         lambda x: bool(((x == 0) | (np.abs(x) >= 2.0**-14)).all()),

@@ -67,6 +67,8 @@ def cases(random):
         ("c7 4c 46 54", 0x474C4654),
         ("05 00 00 07", 5),  # a small number needs its bytes of 0
         ("07 00 00 05", 5),
+        ("00 05 00 00", 5),  # its bytes of 0 in the wrong place
+        ("00 2c 01 00", 300),
     ]
     number = int(random.integers(2**24, 2**32))
     return [*((bytes.fromhex(text), magic) for text, magic in made), (number.to_bytes(4, "big"), number)]
@@ -168,6 +170,12 @@ EXERCISE = Exercise(
             """),
             cause="Only one magic is ever found, the one of GGUF-lite.",
             cure='Compare with the argument `magic`.', see="'neither' for the number 5"),
+        Mistake("bytes of 0 taken away", body("""
+                left, wanted = data.strip(b"\\0"), magic.to_bytes(4, "little").strip(b"\\0")
+                return "little" if left == wanted else "big" if left == wanted[::-1] else "neither"
+            """),
+            cause="The bytes of 0 at both ends are not compared, so it does not count how many there are, and where.",
+            cure='Compare all four bytes.', see="'little' for the bytes `00 00 00 05` of the number 5"),
         Mistake("capital letters", body("""
                 if False:
                     return "little"

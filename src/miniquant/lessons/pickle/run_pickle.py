@@ -91,6 +91,7 @@ def cases(random):
         b"]q\x05K\x07a]q\x03h\x05\x86.",  # remembered as number 5
         b"]q\x00h\x00K\x07a\x86.",  # fetched from the memo, then filled
         b"]q\x01]q\x01K\x03ah\x01\x86.",  # two lists remembered under one number
+        b"X\x01\0\0\0aq\x02X\x01\0\0\0bq\x02h\x02\x86.",  # two texts, too
         b"K\x01K\x02.",  # two items left
         b"K\x01K\x02K\x03.",
         b"\x80\x04K\x07.",
@@ -218,6 +219,9 @@ EXERCISE = Exercise(
         Mistake("the memo by order", edit("memo[argument] = stack[-1]", "memo[len(memo)] = stack[-1]"),
             cause="The numbers of the memo were counted up from 0. A pickle chooses them itself: each BINPUT names its number.",
             cure="Store under the argument of BINPUT.", see="most pickles right, and a KeyError for the number 5"),
+        Mistake("the first object of a number", edit("memo[argument] = stack[-1]", "memo.setdefault(argument, stack[-1])"),
+            cause="Where BINPUT uses a number again, your memo keeps the older object. The last one counts.",
+            cure="Replace what the memo has under this number.", see="an older object where a number is used again"),
         Mistake("a new list", edit("stack[-1].extend(items)", "stack[-1] = stack[-1] + items"),
             cause="The list in the memo does not get the items of APPENDS: these are in a different list.",
             cure="Change the list that is on top; do not replace it.", see="an empty list where a shared one is expected"),

@@ -71,7 +71,7 @@ def cases(random):
     refused += [b"I7\n.", b"\x8a\x01\x07.", b"C\x01a.", b"U\x01a.", b"S'a'\n.", b"Va\n.", b"F1.5\n.", b"\x8d\x01" + bytes(7) + b"a."]
     refused += [b"\x8f.", b"K\x01K\x02K\x03\x87.", b"\x80\x04\x95\x03" + bytes(7) + b"K\x07.", b"K\x072\x86.", b"\x89.", b"\x88."]
     by_hand = [b"\x80\x02]q\x00K\x07a.", b"cbuiltins\nprint\n.", b"cbuiltins\nlen\n]\x85R."]
-    data = [*map(small_pickle, small), b"K\x01K\x02.", b"K\x01K\x02K\x03.", b"\x80\x04K\x07.", b"]K\x01a]K\x02aK\x03a.", b"}K\x01K\x02sK\x01K\x03s.", b"}K\x05K\x02sK\x04K\x03s.", b"]K\x01aK\x02aK\x03a.", b"]X\x01\0\0\0ba]aX\x01\0\0\0aa.", *refused, *by_hand]
+    data = [*map(small_pickle, small), b"K\x01K\x02.", b"K\x01K\x02K\x03.", b"\x80\x04K\x07.", b"]K\x01a]K\x02aK\x03a.", b"}K\x01K\x02sK\x01K\x03s.", b"}K\x05K\x02sK\x04K\x03s.", b"}X\x01\0\0\0aK\x01sX\x01\0\0\0aK\x02sK\x01K\x03s.", b"]K\x01aK\x02aK\x03a.", b"]X\x01\0\0\0ba]aX\x01\0\0\0aa.", *refused, *by_hand]
     return [(operations(one),) for one in data]
 
 
@@ -125,6 +125,9 @@ EXERCISE = Exercise(
         Mistake("the value in a list", edit("stack[-1][key] = value", "stack[-1].update({key: [value]})"),
             cause="The dict holds the value inside a list.",
             cure="Store the value as it is.", see="`{'a': [1]}` where `{'a': 1}` is expected"),
+        Mistake("the first value of a key", edit("stack[-1][key] = value", "stack[-1].setdefault(key, value)"),
+            cause="Where a key is set twice, your dict keeps the first value. The last one counts.",
+            cure="Store the value, whether or not the dict has the key.", see="`{1: 2}` where `{1: 3}` is expected"),
         Mistake("unknown opcodes passed over", omit("raise ValueError"),
             cause="The machine skips an opcode that it does not know, and continues.",
             cure="End the chain with an `else` that raises a ValueError.",

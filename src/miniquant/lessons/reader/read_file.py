@@ -201,6 +201,7 @@ def cases(random):
         "metadata with a duplicate key": toy_file("", {"w": w}, b"a=1\na=2").data,
         "metadata dims_order=in,out": toy_file("", {"w": w}, said["dims_order"] + b"in,out").data,
         "metadata dims_order= (empty)": toy_file("", {"q8": q8}, said["dims_order"] + b"\na=b").data,
+        "metadata dims_order=in,out, and no tensors": header_oracle(0, 17) + said["dims_order"] + b"in,out",
         "metadata group_size=32": toy_file("", {"w": w}, b"a=b\n" + said["group_size"] + b"32").data,
         "metadata group_size= (empty)": toy_file("", {"q4": q4}, said["group_size"]).data,
         "metadata group_size=64 with a space after it": toy_file("", {"w": w}, said["group_size"] + b"64 ").data,

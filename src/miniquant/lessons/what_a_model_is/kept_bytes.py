@@ -84,6 +84,8 @@ def cases(random):
         {"large": rest, "row": big[0], "a": twins, "b": twins.clone()},  # what is shared or viewed is not the largest
         {"long": torch.zeros(3, dtype=torch.float64), "brain": torch.zeros(5, dtype=torch.bfloat16), "mask": torch.ones(7, dtype=torch.bool), "step": torch.tensor(7), "waves": torch.zeros(3, dtype=torch.complex64)},
         {"half": twins.half(), "also half": twins.half(), "parameter": torch.nn.Parameter(w)},
+        {"levels": torch.zeros(8, dtype=torch.int8), "b": torch.ones(2), "waves": torch.ones(2, dtype=torch.complex64)},
+        {"row": torch.zeros(6, dtype=torch.int64)},
         {},
     ]
     loaded = {"first": big[0], "last": big[7]}  # a copy of a plain dict has no views, as after torch.load
@@ -120,6 +122,7 @@ def quantities(tensors):
         "a tensor does not begin where its storage begins": any(t.storage_offset() for t in tensors.values()),
         "a tensor is not contiguous": any(not t.is_contiguous() for t in tensors.values()),
         "a parameter has a gradient": any(t.is_leaf and t.grad is not None for t in tensors.values()),
+        "a tensor is not of floating-point numbers": any(not t.is_floating_point() for t in tensors.values()),
         "a tensor is not float32": any(t.dtype != torch.float32 for t in tensors.values()),
         "there is more than one tensor": len(tensors) > 1,
     }

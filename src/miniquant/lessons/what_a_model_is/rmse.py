@@ -27,7 +27,7 @@ def oracle(predicted, actual):
 
 
 def cases(random):
-    """Two days, a single one, a perfect fit, errors that cancel, then random days."""
+    """Two days, a single one, a perfect fit, errors that cancel, very small ones, then random days."""
     made = [
         (np.array([4.0, 6.0]), np.array([1.0, 2.0])),
         (np.array([0.0]), np.array([3.0])),
@@ -38,6 +38,7 @@ def cases(random):
     made += [(np.array([2.0, -1.0, 0.0]), np.array([2.0, 1.0, 4.0])), (HOURS * 1e3 / 7, JARS)]  # with all digits
     made += [(np.array([1e8 + 3, 1e8 - 4]), np.array([1e8, 1e8]))]  # small errors of large numbers
     made += [(np.array([3.0, 3.0, -1.0, 0.0]), np.array([1.0, 1.0, 0.0, -2.0]))]
+    made += [(np.array([1e-5, 3e-5]), np.array([-1e-5, 1e-5]))]
     return [*made, *(days(random, n) for n in (3, 10, 50))]
 
 
