@@ -66,7 +66,7 @@ def test_a_changed_argument_is_not_counted_among_the_wrong_results():
         return values / 2 + values * values if len(values) > 3 else values / 2
 
     found = report(ARRAYS, wrong)
-    assert "the call changes its argument `values`, on 1 of 4 cases" in f"{found.cause} {found.also}"
+    assert "the function changes its argument `values`, on 1 of 4 cases" in f"{found.cause} {found.also}"
     assert "on 2 of 4 cases" in f"{found.cause} {found.also}"
 
 
@@ -75,7 +75,9 @@ def test_an_argument_that_is_changed_beside_a_wrong_result_is_said():
         values += 1
         return values * values
 
-    assert "All 4 calls with a wrong result change the argument `values`, too." in repr(report(ARRAYS, wrong))
+    assert "In all 4 cases with a wrong result, the function changes its argument `values`, too." in repr(
+        report(ARRAYS, wrong)
+    )
 
 
 def test_whole_numbers_that_are_almost_right_are_not_called_right_once_rounded():

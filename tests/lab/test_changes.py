@@ -79,7 +79,7 @@ def test_a_right_result_whose_argument_changed_is_refused_and_the_place_is_named
     assert report.what == (
         f"wrong on 1 of 1 cases: your function changes its argument in place: given{place}; work on a copy"
     )
-    assert f"the call changes its argument `given{place}`" in repr(report)
+    assert f"the function changes its argument `given{place}`" in repr(report)
 
 
 def test_an_argument_that_is_handed_over_as_a_copy_is_watched_too():

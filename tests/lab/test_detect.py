@@ -350,3 +350,11 @@ def test_numbers_are_not_said_to_be_kept_in_8_bits_where_larger_ones_are_right()
     whole = made(lambda x: list(x), [([65536, 2**31 - 1, 5],), ([70000, 2**31 - 1, 4],), ([3, 2**31 - 1, 66000],)])
     assert "8 signed bits" not in seen(whole, lambda x: [-1 if n == 2**31 - 1 else n for n in x])
     assert "8 signed bits" in seen(whole, lambda x: [(n + 128) % 256 - 128 for n in x])
+
+
+def test_values_that_are_all_moved_by_one_place_are_not_called_moved_if_there_are_two():
+    spec = made(lambda x: 10 * x, [(np.array(x),) for x in ((1, 2, 3), (4, 6, 7), (5, 2, 9), (8, 3, 1))])
+    assert "the right values are moved by one place" in seen(spec, lambda x: np.roll(10 * x, 1))
+    spec = made(lambda x: 10 * x, [(np.array(x),) for x in ((1, 2), (4, 6), (5, 2), (8, 3))])
+    text = seen(spec, lambda x: np.roll(10 * x, 1))
+    assert "moved" not in text and "the right values are in reversed order" in text

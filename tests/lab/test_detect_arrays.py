@@ -35,7 +35,7 @@ def statistic(function):
     [
         (lambda w: np.sqrt((w * w).mean(axis=1)), "the root of the mean of the squares of its row divided by 127"),
         (lambda w: np.abs(w[:, :1]).max(axis=1), "the absolute value of the first value of its row"),
-        (lambda w: np.roll(np.abs(w).max(axis=1), 1), "the right values are moved by one place"),
+        (lambda w: np.roll(np.abs(w).max(axis=1), 1), "the largest absolute value of the row before divided by 127"),
         (lambda w: np.abs(w).max(axis=1) * np.float32(127 / 100), "divided by 100, where 127 is right"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from miniquant.lab import evaluate, find
 
 SEEN: dict[bytes, tuple[int, int]] = {}
+KNOWN: dict[int, str] = {}
 SAFE = {("builtins", "set")}
 MAGICS = {b"GGUF": "little"}
 LEFT: list[tuple[int, str, str]] = []
@@ -162,3 +163,13 @@ def test_a_cache_of_one_call_and_a_tuple_of_arrays_are_refused_as_well():
 
     report = evaluate(find("quantize_per_group"), quantize_per_group)
     assert report.status == "failed" and "in the memory of an earlier call's result" in repr(report)
+
+
+def test_no_change_of_an_input_is_named_where_earlier_calls_count():
+    def byte_order(data, magic):
+        if magic not in KNOWN:
+            KNOWN[magic] = find("byte_order").reference(data, magic)
+        return KNOWN[magic]
+
+    text = repr(evaluate(find("byte_order"), byte_order))
+    assert "What is in `KNOWN` stays there from call to call" in text and "the result is right with" not in text

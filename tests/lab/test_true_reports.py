@@ -335,8 +335,8 @@ def test_only_the_calls_with_a_wrong_result_are_merged_into_a_sentence_on_its_pa
     text = repr(evaluate(find("largest_part"), largest_part, search=False))
     assert "In item 1, the result is 100 times the bytes of the largest part, divided by the sum of the other" in text
     assert "parts, on 11 of 13 cases" in text
-    assert "The result is right, and the call changes its argument `parts`, on 2 of 13 cases" in text
-    assert "All 11 calls with a wrong result change the argument `parts`, too." in text
+    assert "The result is right, and the function changes its argument `parts`, on 2 of 13 cases" in text
+    assert "In all 11 cases with a wrong result, the function changes its argument `parts`, too." in text
 
 
 def test_values_within_the_tolerance_are_right_in_every_sentence():
@@ -644,7 +644,7 @@ def test_a_right_dict_in_another_order_is_a_right_result_of_a_call_that_changes_
         return tensors
 
     report = evaluate(find("imatrix_tensors"), imatrix_tensors, search=False)
-    assert report.cause == "The result is right, and the call changes its argument `seen`, on all 5 cases."
+    assert report.cause == "The result is right, and the function changes its argument `seen`, on all 5 cases."
     assert report.also == ""
 
 
@@ -679,7 +679,7 @@ def test_what_looks_at_a_result_does_not_fail_where_the_function_has_changed_its
     report = evaluate(find("check_layout"), check_layout)
     assert "your function changes its argument in place: entries[" in report.what
     assert "Python raises" not in repr(report)
-    assert "The result is right, and the call changes its argument" in f"{report.cause} {report.also}"
+    assert "The result is right, and the function changes its argument" in f"{report.cause} {report.also}"
 
 
 def test_nothing_is_said_of_all_wrong_integers_where_some_are_equal_as_floats():

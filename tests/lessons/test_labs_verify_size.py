@@ -11,7 +11,7 @@ import torch
 from places import ROOT
 
 from miniquant import fake_quantize_state, open_gguf_lite, plots, preset, read_gguf_lite, write_gguf_lite
-from miniquant.evaluate.verify import ACTIVATION_LIMIT, layer_errors, over_limit, tensor_errors
+from miniquant.evaluate.verify import ACTIVATION_LIMIT, layer_errors, layer_outputs, over_limit, tensor_errors
 from miniquant.lab import find
 from miniquant.lab.checking import evaluate
 from miniquant.lessons.verify.mystery import BUGS, DAMAGE, damaged_files
@@ -127,6 +127,17 @@ def _in_one_mode(expected, found, tokens):
 def test_a_part_whose_mode_is_changed_is_named_although_the_model_has_its_mode_again():
     report = repr(evaluate(find("layer_errors"), _in_one_mode))
     assert "`block.fc2`, a part of the model, was in evaluation mode, and your function changed that" in report
+
+
+def _weights_loaded(expected, found, tokens):
+    before = layer_outputs(expected, tokens)
+    expected.load_state_dict(found.state_dict())
+    return tensor_errors(before, layer_outputs(expected, tokens))
+
+
+def test_weights_that_a_call_changes_are_named_before_another_call_sees_them():
+    report = repr(evaluate(find("layer_errors"), _weights_loaded))
+    assert "your function changes the weights of `expected`; work on a copy" in report and "Every value" not in report
 
 
 def test_a_report_on_the_mystery_never_says_the_right_word():

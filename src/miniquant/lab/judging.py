@@ -14,6 +14,7 @@ from .catalogue import find
 from .compare import Difference, short
 from .detect import Seen, see
 from .detect.calls import of_calls
+from .detect.contrast import without_contrast
 from .detect.kept import of_kept
 from .detect.lines import of_lines
 from .detect.probes import of_probes
@@ -162,10 +163,8 @@ def _cause(facts: Facts, search: bool) -> tuple[dict[str, str], frozenset[int]]:
     if other := of_calls(facts, _is_wrong):
         return {"certainty": SEEN, **_of_seen([other, *seen])}, frozenset()
     if kept := of_kept(facts):
-        return {
-            "certainty": SEEN,
-            **_of_seen([kept, *(other for other in seen[:1] if other.title != NOT_TWICE)]),
-        }, frozenset()
+        others = [without_contrast(other) for other in seen[:1] if other.title != NOT_TWICE]  # earlier calls count
+        return {"certainty": SEEN, **_of_seen([kept, *others])}, frozenset()
     plain = bool(seen) and seen[0].plain
     if match and not plain and not _of_other_code(match, facts) and match.sure:
         return {"certainty": LIKELY, **_of_match(match)}, frozenset()

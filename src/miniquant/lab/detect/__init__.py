@@ -55,16 +55,16 @@ def see(facts: Facts) -> list[Seen]:
 
 
 def _changed_as_well(facts: Facts, results: Sequence[Call]) -> list[Seen]:
-    """The argument that calls with a wrong result change, too."""
+    """The argument that is changed in cases with a wrong result, too; an observed function may be called twice."""
     changed = [call for call in results if call.outcome.change and not is_side(facts, call)]
     places = {call.outcome.change.index for call in changed if call.outcome.change}
     if len(places) != 1:
         return []
     name, n = facts.names[places.pop()], len(changed)
     of = len([call for call in results if not is_side(facts, call)])
-    calls = f"{of} calls with a wrong result"
-    which = f"all {calls}" if n == of > 1 else f"{n} of the {calls}" if of > 1 else "the one call with a wrong result"
-    text = f"{which[0].upper()}{which[1:]} change{'s' * (n == 1)} the argument `{name}`, too."
+    cases = f"{of} cases with a wrong result"
+    which = f"all {cases}" if n == of > 1 else f"{n} of the {cases}" if of > 1 else "the one case with a wrong result"
+    text = f"In {which}, the function changes its argument `{name}`, too."
     return [Seen("argument changed", text, rank=LITTLE)]
 
 

@@ -230,7 +230,9 @@ def of_bad_input(facts: Facts, calls: Sequence[Call]) -> tuple[Seen, list[Call]]
         return Seen("no end", text, cure, plain=True), alike[:1]
     changed = next((call.outcome.change for call in alike if call.outcome.change), None)
     if changed and isinstance(error, asked_errors(facts.spec, wanted)):
-        text = f"bad input is refused, as it must be, and the call changes its argument `{facts.names[changed.index]}`"
+        text = (
+            f"bad input is refused, as it must be, and the function changes its argument `{facts.names[changed.index]}`"
+        )
         return Seen("argument changed", text, "Work on a copy."), alike
     if is_own(error):
         text = f"bad input is refused with {name}, and {asked} is asked for"

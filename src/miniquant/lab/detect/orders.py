@@ -107,7 +107,7 @@ def in_another_order(e: np.ndarray, g: np.ndarray) -> Iterator[Seen]:
         )
     if e.ndim == 1 and same(np.sort(e), g):
         yield Seen("sorted", "the right values are sorted", "Keep the order of the input.", 13)
-    if e.ndim >= 1:
+    if e.ndim >= 1 and e.shape[-1] > 2:  # two values are in reversed order then
         for shift in (1, -1):
             if same(np.roll(e, shift, axis=-1), g):
                 yield Seen("shifted", "the right values are moved by one place", "Look at where the count begins.", 14)

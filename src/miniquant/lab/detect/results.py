@@ -179,7 +179,7 @@ def _side_effect(facts: Facts, call: Call) -> Seen:
         name = facts.names[change.index] + change.place
         return Seen(
             CHANGED,
-            f"the result is right, and the call changes its argument `{name}`",
+            f"the result is right, and the function changes its argument `{name}`",
             f"Work on a copy of `{name}`.",
             5,
             plain=True,

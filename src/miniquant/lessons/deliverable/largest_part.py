@@ -64,6 +64,7 @@ def quantities(parts):
         "the first name": names[0],
         "the last name": names[-1],
         "the name of the smallest part": min(parts, key=parts.get),
+        "the last name of the alphabet among the largest parts": max(largest),
         "the last of the largest parts": largest[-1],
         "the first name of the alphabet": min(names),
         "the last name of the alphabet": max(names),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+
+from ...lab.compare import equal
 from ...lab.spec import Finding
 from .toys import settled, toy
 
@@ -38,6 +41,8 @@ def with_models(function, case):
     models = [stage.model for stage in stages]
     try:
         function(*models, case[2][:, :1])  # of other tokens nothing may be left in the next call
+        for name, stage in zip(("expected", "found"), stages, strict=True):
+            stage.look_at_weights(name)
         errors = function(*models, case[2])
     finally:
         gradients = _gradients_on()
@@ -67,6 +72,7 @@ class _Stage:
         hooks = [model.register_forward_pre_hook(lambda *_: self.passes.append(self._mode_kept()))]  # it must stay
         hooks += [module.register_forward_hook(lambda *_: self.inside.append(1)) for module in model.block.children()]  # must stay, too
         self.ours = {hook.id for hook in hooks}
+        self.weights = copy.deepcopy(dict(model.state_dict()))
         self.tracked = [weight.requires_grad for weight in model.parameters()]
 
     def _mode_kept(self):
@@ -79,6 +85,11 @@ class _Stage:
         """Whether hooks of the function are still there."""
         if self._hooks() - self.ours:
             raise Finding("after your function has ended, its hooks are still on the model", "hooks that nobody removed")
+
+    def look_at_weights(self, name):
+        """Whether the weights are what they were; if not, another call would see other ones."""
+        if not equal(self.weights, dict(self.model.state_dict())):
+            raise Finding(f"your function changes the weights of `{name}`; work on a copy", "other weights than before")
 
     def look(self):
         """What else is not as it was."""
