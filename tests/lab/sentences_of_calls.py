@@ -206,7 +206,7 @@ PATTERNS: tuple[tuple[str, Check], ...] = (
     (r"Lines? (\d+),? .*\bruns? ((?:not )?on .*) and ((?:not )?on [^`]*)\.$", _line_runs),
     (r"Bad input is accepted: ", _accepted),
     (r"Nothing is refused: .* for each of the (\d+) inputs", _nothing_refused),
-    (r"The result is .*,? for every input tried", _for_every_input),
+    (r"The result is .*,? for each of \d+ inputs tried", _for_every_input),
     (r"In (?:this case|the smallest of these cases), the result is right ", _right_with),
     (r"(?:With `|In the smallest of these cases, )", _values),
 )

@@ -56,7 +56,7 @@ def test_no_change_is_named_beside_a_sentence_on_every_input_tried():
         return np.where(half < np.finfo(np.float16).tiny, 1, half).astype(np.float32)
 
     text = repr(evaluate(find("round_scale"), round_scale, search=False))
-    assert "for every input tried" in text and "the result is right with" not in text
+    assert "for each of" in text and "the result is right with" not in text
 
 
 def test_of_a_dict_a_key_or_the_order_is_named():

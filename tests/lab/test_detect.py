@@ -219,7 +219,7 @@ def test_a_function_that_answers_must_not_raise():
     assert "the answer here is False" in report.what
     assert "True or False" in report.cause
     assert "opposite" in seen(spec, lambda number: number % 2 == 1)
-    assert "for every input tried" in seen(spec, lambda number: True)
+    assert "for each of" in seen(spec, lambda number: True)
 
 
 def test_state_that_is_kept_from_call_to_call_is_seen_and_a_pure_function_is_not_blamed():

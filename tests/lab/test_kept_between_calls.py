@@ -11,6 +11,7 @@ from miniquant.lab import evaluate, find
 
 SEEN: dict[bytes, tuple[int, int]] = {}
 KNOWN: dict[int, str] = {}
+OUTPUTS: dict[object, object] = {}
 SAFE = {("builtins", "set")}
 MAGICS = {b"GGUF": "little"}
 LEFT: list[tuple[int, str, str]] = []
@@ -173,3 +174,13 @@ def test_no_change_of_an_input_is_named_where_earlier_calls_count():
 
     text = repr(evaluate(find("byte_order"), byte_order))
     assert "What is in `KNOWN` stays there from call to call" in text and "the result is right with" not in text
+
+
+def test_what_is_kept_from_call_to_call_is_found_where_a_case_has_two_calls():
+    def layer_errors(expected, found, tokens):
+        if expected not in OUTPUTS:
+            OUTPUTS[expected] = find("layer_outputs").reference(expected, tokens)
+        return find("tensor_errors").reference(OUTPUTS[expected], find("layer_outputs").reference(found, tokens))
+
+    text = repr(evaluate(find("layer_errors"), layer_errors))
+    assert "What is in `OUTPUTS` stays there from call to call" in text

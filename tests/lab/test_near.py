@@ -361,7 +361,7 @@ def test_a_function_that_is_right_for_other_arguments_is_told_which(name, functi
         ("dequantize_per_channel", last_row_alone, "takes the last value of `scale` for all"),
         ("dequantize_per_channel", scales_of_the_next_row, "takes the value after the right one from `scale`"),
         ("channel_scales", largest_so_far, "takes the largest so far of what"),
-        ("group_scales", without_the_last_of_a_group, "leaves out the last value in each row"),
+        ("group_scales", without_the_last_of_a_group, "leaves out the last value along axis -1 of"),
         ("tensor_offsets", small_keys, "`shapes` in sorted order"),
     ],
 )

@@ -368,14 +368,15 @@ def test_values_of_a_dict_in_another_order_are_not_compared_by_their_places():
     assert list(of_axes(right, {"a": 7, "b": 9, "c": 11, "d": 6}))
 
 
-def test_every_input_tried_is_one_that_gives_a_result_too():
+def test_an_input_that_gives_no_result_is_not_counted_among_those_of_which_a_sentence_speaks():
     spec = made(lambda n: n, [(n,) for n in range(1, 9)])
     facts = Facts(spec, function := (lambda n: n + 1), _calls(spec, function))
-    assert facts.tried == "for every input tried"
+    n = len(facts.calls) + len(facts.further) + len(facts.fresh)
+    assert re.fullmatch(r"for each of \d+ inputs tried", facts.tried) and 8 <= int(facts.tried.split()[3]) <= n
     failed = replace(facts.calls[0], outcome=Outcome(error=ValueError("no")))
     other = Facts(spec, function, facts.calls)
-    vars(other)["fresh"] = (failed,)
-    assert other.tried == "for every input tried that gives a result"
+    vars(other).update(further=(), fresh=(failed,))
+    assert other.tried == "for each of 8 inputs tried"
 
 
 def test_values_are_right_where_both_are_not_a_number_and_only_the_dtype_differs():

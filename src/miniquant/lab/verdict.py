@@ -105,12 +105,13 @@ class Facts:
 
     @functools.cached_property
     def tried(self) -> str:
-        """The inputs of which a sentence on all results speaks: those that must give a result, and do."""
-        every = (*self.calls, *self.further, *self.fresh)
-        raised = any(call.outcome.error for call in every if not call.refusal)
-        if any(call.refusal for call in self.calls):
-            return "for every good input tried that gives a result" if raised else "for every good input tried"
-        return "for every input tried that gives a result" if raised else "for every input tried"
+        """The inputs of which a sentence on all results speaks, with their number: those that must give one, and do.
+
+        What looks for a contrast may try more of them later.
+        """
+        every = distinct(call for call in (*self.calls, *self.further, *self.fresh) if call.comparable)
+        kind = "good inputs" if any(call.refusal for call in self.calls) else "inputs"
+        return f"for each of {len(every)} {kind} tried"
 
     @functools.cached_property
     def names(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import types
 from collections import deque
@@ -86,11 +87,17 @@ def _holds(value: Any) -> bool:
 def _without(facts: Facts, thing: Any) -> tuple[bool, bool]:
     """Whether all cases, and others, are right if the thing is empty before each call, and whether calls fill it."""
     late, filled = spent(LIMIT), False
+
+    @functools.wraps(facts.function)
+    def forgetful(*arguments: Any) -> Any:
+        """The function with nothing kept; a check may call it more than once in a case."""
+        thing.cache_clear() if hasattr(thing, "cache_clear") else thing.clear()
+        return facts.function(*arguments)
+
     beyond = more_cases(facts.spec)[:FURTHER]
     with _restored(thing):
         for case, right in [*((call.case, call.expected) for call in facts.calls), *beyond]:
-            thing.cache_clear() if hasattr(thing, "cache_clear") else thing.clear()
-            outcome = attempt(facts.spec, facts.function, case, SECONDS)
+            outcome = attempt(facts.spec, forgetful, case, SECONDS)
             filled = filled or hasattr(thing, "cache_clear") or len(thing) > 0
             if isinstance(outcome.error, TooSlow) or late() or problem(facts.spec, case, outcome, right):
                 return False, filled

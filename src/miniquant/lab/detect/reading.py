@@ -11,6 +11,7 @@ from ..verdict import Call, Facts
 from .seen import Seen
 
 FAR = 16  # bytes
+PROOFS = 3  # numbers that stand as many bytes too early: a 0 stands nearly everywhere
 
 
 def of_reading(facts: Facts, call: Call, expected: Any, got: Any) -> Iterator[Seen]:
@@ -43,7 +44,7 @@ def _of_number(data: bytes, name: str, known: dict[str, tuple[int, int]], mine: 
         for side, shift in (("early", -k), ("late", k)):
             if there(start + shift, stop + shift):
                 text = f"{name} is what stands {k} byte{'s' * (k > 1)} too {side}"
-                yield Seen(f"{name} read too {side}", text, cure, 14, weak=True)
+                yield Seen(f"{name} read too {side}", text, cure, 14, needs=PROOFS)
     for width in (1, 2, 4, 8):
         if width != stop - start and there(start, start + width):
             text = f"{name} is the number in {width} byte{'s' * (width > 1)}, and the field has {stop - start}"

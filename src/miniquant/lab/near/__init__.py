@@ -16,7 +16,7 @@ from ..more_cases import agreed_from
 from ..source import does_otherwise
 from ..spec import Function
 from ..verdict import Call, Facts, problem, size_of
-from .arrays import of_values
+from .arrays import of_parts, of_values
 from .statements import UNKNOWN_NAMES
 from .variants import Variant, axes_of, cost, variants
 
@@ -97,13 +97,19 @@ def near(facts: Facts) -> Near | None:
 
 
 def _said(variant: Variant, facts: Facts, calls: Sequence[Call]) -> str:
-    """What a variant does: an array on the way that has one axis in every case has no rows and columns."""
+    """What a variant does: an array on the way has rows and columns if it has two axes in a case, and no more."""
     axes: set[int] = set()
     for call in calls[:SAID]:
         axes |= axes_of(facts.spec, variant.function, call.case)
         if axes - {1}:
             break
-    return of_values(variant.phrase) if axes == {1} else variant.phrase
+    return (
+        of_values(variant.phrase)
+        if axes == {1}
+        else of_parts(variant.phrase)
+        if max(axes, default=0) > 2
+        else variant.phrase
+    )
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:

@@ -99,6 +99,19 @@ OF_ONE_AXIS = (
     ("last row", "last value"),
     ("the row ", "the value "),
 )
+OF_MANY_AXES = (
+    ("value in each row", "value along axis -1"),
+    (" along each row", " along axis -1"),
+    ("for each row of", "along axis -1 of"),
+    ("each row of", "the values along axis -1 of"),
+    ("for each column of", "along axis 0 of"),
+    ("sorts each column of", "sorts the values along axis 0 of"),
+    (" down the rows", " along axis 0"),
+    ("the rows of", "the parts along axis 0 of"),
+    ("first row of", "first part along axis 0 of"),
+    ("last row of", "last part along axis 0 of"),
+    ("the row ", "the part along axis 0 "),
+)
 Steps = dict[str, tuple[Step, str, float]]  # for each step its function, its words, and how unlikely it is
 
 
@@ -178,7 +191,20 @@ def of_values(words: str) -> str:
     >>> of_values("sorts each row of `w`"), of_values("leaves out the last row of `w`")
     ('sorts `w`', 'leaves out the last value of `w`')
     """
-    for old, new in OF_ONE_AXIS:
+    return _replaced(words, OF_ONE_AXIS)
+
+
+def of_parts(words: str) -> str:
+    """The words for an array with three axes or more, which has more than one kind of row.
+
+    >>> of_parts("leaves out the last value in each row of `w`")
+    'leaves out the last value along axis -1 of `w`'
+    """
+    return _replaced(words, OF_MANY_AXES)
+
+
+def _replaced(words: str, table: tuple[tuple[str, str], ...]) -> str:
+    for old, new in table:
         words = words.replace(old, new)
     return words
 

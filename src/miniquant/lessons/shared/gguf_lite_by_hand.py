@@ -55,6 +55,9 @@ def tensor_bytes_oracle(scheme: str, dims: tuple[int, ...]) -> int:
         for dim in dims:
             count *= dim
         return count * struct.calcsize(letter)
-    # a scheme that the docstrings lack raises a KeyError, so that no input is made with one
-    row = {Q8: b"ss" + b"v" * dims[1], Q4: (b"ss" + b"v" * 32) * len(range(0, dims[1], 64))}[scheme]
-    return len(row) * len(range(dims[0]))
+    # a scheme or dims that the docstrings exclude raise an error, so that no input is made with them
+    out, width = dims
+    if scheme == Q4 and width % 64:
+        raise ValueError(f"rows of {width} weights do not divide into groups of 64")
+    row = {Q8: b"ss" + b"v" * width, Q4: (b"ss" + b"v" * 32) * len(range(0, width, 64))}[scheme]
+    return len(row) * len(range(out))
