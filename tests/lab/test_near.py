@@ -359,7 +359,11 @@ def test_a_function_that_is_right_for_other_arguments_is_told_which(name, functi
     ("name", "function", "words"),
     [
         ("dequantize_per_channel", last_row_alone, "takes the last value of `scale` for all"),
-        ("dequantize_per_channel", scales_of_the_next_row, "takes the value after the right one from `scale`"),
+        (
+            "dequantize_per_channel",
+            scales_of_the_next_row,
+            "uses `scale` with the values moved by one place towards the beginning",
+        ),
         ("channel_scales", largest_so_far, "takes the largest so far of what"),
         ("group_scales", without_the_last_of_a_group, "leaves out the last value along axis -1 of"),
         ("tensor_offsets", small_keys, "`shapes` in sorted order"),

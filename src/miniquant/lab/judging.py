@@ -131,11 +131,12 @@ def _failure(facts: Facts, search: bool) -> Report:
         cause, covers = _cause(facts, search)
     shown = shown_first([call for call in facts.wrong if call.number in covers] or facts.wrong)
     assert shown.problem is not None
+    alike = all(call.problem and call.problem.what == shown.problem.what for call in facts.wrong)
     error = shown.outcome.error
     return Report(
         "failed",
         spec.name,
-        what=f"{_count(facts)}: {shown.problem.what}",
+        what=f"{_count(facts)}{':' if alike else '; in the case shown:'} {shown.problem.what}",
         case=dict(zip(facts.names, copy.deepcopy(shown.case))),
         expected=shown.expected.error or shown.expected.result,
         got=shown.outcome.error or shown.outcome.result,

@@ -61,13 +61,13 @@ def of_probes(facts: Facts) -> Seen | None:
             f"Where {' and '.join(idle)} {_was(idle)} changed and the right result changes, yours stayed the same,"
             " in all changes tried."
         )
-        return Seen("a part of the input had no effect", text, "Use the whole argument.", 30)
+        return Seen("the same result after a change", text, "Use the whole argument.", 30)
     if extra:
         text = (
             f"Where {' and '.join(extra)} {_was(extra)} changed, the right result stayed the same, and yours did not,"
             " in all changes tried."
         )
-        return Seen("too much of the input is used", text, "Leave it out.", 30)
+        return Seen("another result after a change", text, "Leave it out.", 30)
     return _of_order(facts, calls)
 
 

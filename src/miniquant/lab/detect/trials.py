@@ -31,6 +31,7 @@ BLOCK = 256  # bytes; smaller blocks are tried, and of each size as many as nump
 BLOCKS = 7
 LISTED = 8  # places
 NOT_TWICE = "not the same twice"
+MOST_OF = 0.8  # such a share of the changed cases must give the same result
 STEPS = (1, 2, 3, 5)  # how many cases further on another argument is taken from
 
 
@@ -132,8 +133,23 @@ def ignored(facts: Facts) -> Seen | None:
                 break  # where the right result stays the same, too: then it has an effect
             tried += not equal(right.result, one.expected.result)
         else:
-            if tried >= 3:
+            same, of = _of_changes(facts, index)
+            if tried >= 3 and same >= MOST_OF * of:
+                count = f"all {tried + of}" if same == of else f"{tried + same} of the {tried + of}"
                 text = f"with another `{name}` the result stays the same"
-                text += f", in all {tried} calls tried in which the right one changes"
-                return Seen(f"`{name}` had no effect", text, f"Use `{name}`.", 30)
+                text += f", in {count} calls tried in which the right one changes"
+                return Seen(f"the same result with another `{name}`", text, f"Use `{name}`.", 30)
     return None
+
+
+def _of_changes(facts: Facts, index: int) -> tuple[int, int]:
+    """Of the cases with this argument changed alone, and another right result: how many give the same as before."""
+    same = of = 0
+    for call in facts.changed:
+        before = facts.origin(call)
+        others = [i for i, (old, new) in enumerate(zip(before.case, call.case)) if not equal(old, new)]
+        both = others == [index] and call.comparable and before.comparable
+        if both and not equal(before.expected.result, call.expected.result):
+            of += 1
+            same += equal(before.outcome.result, call.outcome.result)
+    return same, of

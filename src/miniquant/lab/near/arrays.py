@@ -77,14 +77,15 @@ def _cut(axis: int, part: slice) -> Step:
     return lambda x: x[part] if axis == 0 else x[..., part]
 
 
-# the lines of an array: (name, axis, one of them, all of them, along them, one for each)
+# the lines of an array: (name, axis, one of them, all of them, along them, one for each, what can move)
 LINES = (
-    ("axis0", 0, "row", "the rows", "down the rows", "each column"),
-    ("axis8", -1, "value in each row", "each row", "along each row", "each row"),
+    ("axis0", 0, "row", "the rows", "down the rows", "each column", "the rows"),
+    ("axis8", -1, "value in each row", "each row", "along each row", "each row", "the values of each row"),
 )
 PLACES = (("first", 0, slice(1, None)), ("last", -1, slice(None, -1)))
 NUMBERS = (("mean", np.mean), ("largest", np.max), ("smallest", np.min), ("sum", np.sum))
 OF_ONE_AXIS = (
+    ("the values of each row moved", "the values moved"),
     ("value in each row of", "value of"),
     ("value in each row ", "value "),
     ("sorts each column of", "sorts"),
@@ -97,9 +98,10 @@ OF_ONE_AXIS = (
     (" down the values", ""),
     ("first row", "first value"),
     ("last row", "last value"),
-    ("the row ", "the value "),
 )
 OF_MANY_AXES = (
+    ("the rows moved", "the parts along axis 0 moved"),
+    ("the values of each row moved", "the values along axis -1 moved"),
     ("value in each row", "value along axis -1"),
     (" along each row", " along axis -1"),
     ("for each row of", "along axis -1 of"),
@@ -110,12 +112,11 @@ OF_MANY_AXES = (
     ("the rows of", "the parts along axis 0 of"),
     ("first row of", "first part along axis 0 of"),
     ("last row of", "last part along axis 0 of"),
-    ("the row ", "the part along axis 0 "),
 )
 Steps = dict[str, tuple[Step, str, float]]  # for each step its function, its words, and how unlikely it is
 
 
-def _of_lines(name: str, axis: int, line: str, lines: str, along: str, each: str) -> Steps:
+def _of_lines(name: str, axis: int, line: str, lines: str, along: str, each: str, moved: str) -> Steps:
     """The steps for one axis."""
     table: Steps = {}
     for word, at, part in PLACES:
@@ -125,8 +126,8 @@ def _of_lines(name: str, axis: int, line: str, lines: str, along: str, each: str
         table[f"only_{word}"] = _only(at, axis, 1), f"uses only {one}, and 1 for the others", 0.6
         table[f"zero_{word}"] = _without(at, axis, 0), f"leaves out {one}, or takes 0 for it", 0.5
         table[f"one_{word}"] = _without(at, axis, 1), f"takes 1 for {one}", 0.5
-    for word, shift in (("before", 1), ("after", -1)):
-        words = f"takes the {line} {word} the right one from {{}}"
+    for end, shift in (("end", 1), ("beginning", -1)):
+        words, word = f"uses {{}} with {moved} moved by one place towards the {end}", "before" if shift > 0 else "after"
         table[f"rolled_{word}"] = _along(np.roll, shift, axis), words, 0.45
         table[f"moved_{word}"] = _moved(shift, axis), words, 0.45
     for word, function in NUMBERS:

@@ -83,7 +83,7 @@ EXERCISE = Exercise(
             see="[1, 30, 2, 40] where [1, 2, 30, 40] is expected"),
         Mistake("multiplied in float16",
             edit(".astype(np.float32)", "").edit("scale[..., None]", "scale.astype(np.float16)[..., None]"),
-            cause="The products are float16, which has fewer digits.",
+            cause="The result is float16, which has fewer digits than float32.",
             cure="Multiply by the float32 scales.", see="the dtype float16 where float32 is expected"),
         Mistake("multiplied in float64", edit("np.float32", "float"),
             cause="The result is float64. That takes twice the memory, and a model would round it to float32 again.",

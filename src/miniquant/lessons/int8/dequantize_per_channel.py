@@ -55,7 +55,7 @@ EXERCISE = Exercise(
             cause="The scales are used for the columns, as `q * scale` does. For a square matrix numpy does not complain.",
             cure="Multiply by `scale[:, None]`.", see="20.0 where 2.0 is expected in the first row"),
         Mistake("multiplied in float16", edit("q.astype(np.float32) * scale", "q * scale.astype(np.float16)"),
-            cause="The products are float16, which has fewer digits.",
+            cause="The result is float16, which has fewer digits than float32.",
             cure="Multiply in float32: `q.astype(np.float32) * scale[:, None]`.",
             see="the dtype float16 where float32 is expected"),
         Mistake("multiplied in float64", edit("np.float32", "float"),

@@ -144,7 +144,7 @@ EXERCISE = Exercise(
             cause="It works with one group in a row alone, as if each row had one scale; it has in / 64.",
             cure='Count out × in / 64 scales.', see='right for rows of one group, an error for longer rows'),
         Mistake("left in float64", edit("astype(np.float32)", "astype(np.float64)"),
-            cause='The product is float64, and the docstring promises float32.',
+            cause='The result is float64, and the docstring promises float32.',
             cure='Convert the scales to float32.', see='a result of dtype float64'),
         Mistake("block by block", body("""
                 blocks = np.frombuffer(raw, np.uint8).reshape(-1, 34)

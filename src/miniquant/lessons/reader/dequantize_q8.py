@@ -117,7 +117,7 @@ EXERCISE = Exercise(
             cause='The values lie row after row, and they were read column after column.',
             cure='Reshape to (out, in), without `.T`.', see='right for a matrix of one row, wrong for others'),
         Mistake("left in float64", edit("astype(np.float32)", "astype(np.float64)"),
-            cause='The product is float64, and the docstring promises float32.',
+            cause='The result is float64, and the docstring promises float32.',
             cure='Convert the scales to float32.', see='a result of dtype float64'),
         Mistake("clipped to -127", edit("values * scale", "values.clip(-127, 127) * scale"),
             cause='This writer never makes -128, but a file may hold it, and a reader takes it.',
