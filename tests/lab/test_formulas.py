@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from test_detect import made, seen
 
 from miniquant.lab import evaluate, find
@@ -47,7 +50,7 @@ def test_a_formula_must_hold_on_all_wrong_cases():
 
 
 def test_an_argument_that_is_never_used_is_named():
-    assert "with another `heads` the result stays the same, in all 24 calls tried" in seen(
+    assert "with another `heads` the result stays the same, in all 49 calls tried" in seen(
         VOLUME, lambda r, c, h: 7 * c % 5 + r * r * c
     )
     assert "does not depend on" not in seen(VOLUME, lambda r, c, h: 9 + r * c * c + h)
@@ -114,3 +117,15 @@ def test_a_right_formula_that_floats_round_is_not_called_the_wrong_one():
 def test_a_quotient_that_is_less_than_1_is_not_added_too_often():
     text = repr(evaluate(find("bits_per_weight"), lambda bits, group_size: bits + 16 / max(group_size, 16)))
     assert "another factor: The result is the right one and (16 / `group_size`) times" in text
+
+
+def test_of_an_argument_that_seldom_has_an_effect_it_is_said_how_seldom():
+    def tensor_offsets(shapes, dtypes):
+        every = {name: dtypes[name] == 0 or (1 and math.prod(dims)) for name, dims in shapes.items()}
+        return find("tensor_offsets").reference(
+            shapes, {name: 0 if has else dtypes[name] for name, has in every.items()}
+        )
+
+    text = repr(evaluate(find("tensor_offsets"), tensor_offsets, search=False))
+    same, of = map(int, re.search(r"stays the same, in (\d+) of the (\d+) calls tried", text).groups())
+    assert 0.8 * of <= same < of

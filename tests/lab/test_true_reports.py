@@ -283,7 +283,7 @@ def test_a_border_is_not_said_where_no_input_lies_just_beside_it():
         return orders[0] if orders else "neither"
 
     said = whole("byte_order", body)
-    assert "The answer is 'neither' where 'little' or 'big' is right, on 4 of 41 cases." in said
+    assert "The answer is 'neither' where 'little' or 'big' is right, on 4 of 42 cases." in said
     assert "less than 2**24" not in said
 
 

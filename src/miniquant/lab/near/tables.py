@@ -118,6 +118,7 @@ DTYPES: dict[str, tuple[str, ...]] = {
     "uint32": ("int32", "uint16", "uint64"),
     "int64": ("int32", "uint64"),
     "uint64": ("int64", "uint32"),
+    "bfloat16": ("float16",),
     "float16": ("float32", "float64"),
     "float32": ("float16", "float64"),
     "float64": ("float32",),

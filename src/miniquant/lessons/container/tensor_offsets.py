@@ -167,7 +167,7 @@ EXERCISE = Exercise(
             cure="Multiply by the bytes that an element takes.",
             see="the second offset is the number of elements of the first tensor"),
         Mistake("a float after a scalar", edit("math.prod(dims)", "np.prod(dims)"),
-            cause="The offset after a single number is a float, and an offset is an integer. `np.prod(())` is the float 1.0.",
+            cause="The offset after a single number is a float, and an offset is an integer: `np.prod(())` is the float 1.0. And `np.prod` counts in 64 bits, which very large dims exceed.",
             cure="Use `math.prod(dims)`, which stays with integers.",
             see="`4.0` where `4` is expected, after a tensor of shape ()"),
         Mistake("very large offsets not exact", edit("2 * (count // 64) + count // 2", "int(2 * (count / 64) + count / 2)"),

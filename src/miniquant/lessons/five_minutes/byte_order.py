@@ -69,6 +69,7 @@ def cases(random):
         ("07 00 00 05", 5),
         ("00 05 00 00", 5),  # its bytes of 0 in the wrong place
         ("00 2c 01 00", 300),
+        ("fe ed fb 00", 0xFEEDFA00),  # a byte above 127, which is no ASCII, and another one
     ]
     number = int(random.integers(2**24, 2**32))
     return [*((bytes.fromhex(text), magic) for text, magic in made), (number.to_bytes(4, "big"), number)]
