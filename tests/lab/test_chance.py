@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from test_detect import made
 
-from miniquant.lab import evaluate
+from miniquant.lab import evaluate, find
 from miniquant.lab.detect.chance import differing
 from miniquant.lab.judging import _calls
 from miniquant.lab.verdict import distinct
@@ -169,3 +169,12 @@ def test_last_digits_that_a_float_does_not_hold_are_said():
 def test_an_input_that_is_tried_twice_counts_once():
     calls = [*_calls(NUMBERS, lambda n: n)]
     assert distinct([*calls, *calls[:3]]) == calls
+
+
+def test_an_item_that_is_one_and_the_same_number_is_not_said_to_be_another_quantity():
+    def gradients(weight, bias, hours, jars):
+        slope, step = find("gradients").reference(weight, bias, hours, jars)
+        return float(np.clip(slope, -100, 100)), step
+
+    report = evaluate(find("gradients"), gradients)
+    assert "at `np.clip(slope, -100, 100)`" in report.also and "mean of the errors' signs" not in repr(report)

@@ -19,6 +19,8 @@ from ..verdict import Call, Facts
 from .seen import VAGUE, Seen, most_common
 
 FORMULAS = ("something else computed", "another quotient", "another divisor", "a formula of", "digits joined")
+OF_NUMBERS = (*FORMULAS, "rounded", "another quantity")  # one number alone may be all of this by chance
+OF_ITEM = re.compile(r"item (\d+): ")
 ELSEWHERE = 12  # so many wrong results beyond the cases are looked at
 FEWEST = 4  # of them, to drop a sentence by them alone
 MOST = OFTEN = 0.8  # such a share of the wrong results must show a formula, of the cases and beyond them
@@ -86,7 +88,7 @@ def most_telling(
         if (
             not fact
             and enough(seen, showing)
-            and not _by_chance(seen, *most, constant=constant_where_wrong(calls), many=_are_many(showing))
+            and not _by_chance(seen, *most, constant=constant_where_wrong(calls, seen), many=_are_many(showing))
         ):
             n, of = len(there), len(beyond)
             share = (len(places) + n) / (len(sets) + of)
@@ -148,7 +150,7 @@ def _are_many(calls: Sequence[Call]) -> bool:
 def _by_chance(seen: Seen, share: float, there: int, beyond: int, *, constant: bool, many: bool) -> bool:
     """Whether a sentence that this share of the wrong calls shows may be so by chance, or is not so elsewhere."""
     formula = seen.title.startswith(FORMULAS)
-    if (formula and share < MOST) or (constant and seen.title.startswith((*FORMULAS, "rounded"))):
+    if (formula and share < MOST) or (constant and OF_ITEM.sub("", seen.title).startswith(OF_NUMBERS)):
         return True
     if seen.title == RECOMPUTED:
         return False
@@ -202,8 +204,10 @@ def _differing(e: Any, g: Any) -> Iterator[str]:
         yield f"{e!r} {g!r}"[:400]
 
 
-def constant_where_wrong(calls: Sequence[Call]) -> bool:
-    """Whether all wrong results are one and the same number."""
+def constant_where_wrong(calls: Sequence[Call], seen: Seen | None = None) -> bool:
+    """Whether all wrong results are one and the same number, or that item of them of which a sentence speaks."""
     results = [call.outcome.result for call in calls]
+    if seen and (item := OF_ITEM.match(seen.title)):
+        results = [x[int(item[1])] if isinstance(x, tuple) and int(item[1]) < len(x) else None for x in results]
     numbers = all(isinstance(x, int | float | np.number) and not isinstance(x, bool) for x in results)
     return numbers and len(results) > 1 and all(x == results[0] for x in results)

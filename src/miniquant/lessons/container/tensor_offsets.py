@@ -59,6 +59,7 @@ def cases(random):
         ({"only": (7,)}, {"only": 0}),
         ({}, {}),
         ({"scalar": (), "conv": (2, 3, 2, 2), "last": (1,)}, {"scalar": 1, "conv": 1, "last": 0}),
+        ({"first": (5,), "scalar": (), "other": (), "last": (2,)}, {"first": 0, "scalar": 1, "other": 0, "last": 0}),
         ({"conv": (2, 3, 5), "narrow": (3, 10), "last": (1,)}, {"conv": 0, "narrow": 2, "last": 0}),
         ({"conv": (2, 3, 5), "none": (3, 0), "last": (1,)}, {"conv": 1, "none": 2, "last": 0}),
         ({"none": (3, 0), "zero": (0, 64), "eight": (0, 5), "last": (1,)}, {"none": 3, "zero": 3, "eight": 2, "last": 0}),

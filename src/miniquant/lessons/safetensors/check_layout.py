@@ -81,6 +81,7 @@ def cases(random):
         ({"a": f32(0, 4), "none": f32(0, 0)}, 4),
         ({"a": f32(0, 8), "b": f32(8, 16), "c": f32(16, 20)}, 20),  # as texts, 16 comes before 8
         ({"none": {"dtype": "F32", "shape": [3, 2**40, 0], "data_offsets": [4, 4]}, "a": f32(0, 4)}, 4),
+        ({"none": {"dtype": "F32", "shape": [10**300, 10**300, 0], "data_offsets": [4, 4]}, "a": f32(0, 4)}, 4),
         ({"b": f32(0, 4), "z": f32(4, 4), "a": f32(4, 4), "w": f32(4, 8)}, 8),  # two empty ones at one byte
         ({"a": f32(0, 4), "one": {"dtype": "I8", "shape": [], "data_offsets": [7, 8]}, "b": other("BOOL", 3, 4, 7)}, 8),
         ({"last": other("F64", 1, 6, 14), "e": {"dtype": "BF16", "shape": [3, 0, 2], "data_offsets": [6, 6]}, "first": other("F16", 3, 0, 6)}, 14),
