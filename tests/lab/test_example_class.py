@@ -89,7 +89,7 @@ def test_the_script_for_gradescope_writes_the_students_results(tmp_path, submitt
     (home / "results").mkdir(parents=True)
     submitted.rename(home / "submission")
     text = text.replace("/autograder/venv/bin/miniquant", f"{shlex.quote(sys.executable)} -m miniquant.cli")
-    text = text.replace("/tmp/", f"{tmp_path}/work/").replace(" /autograder/", f" {home}/")
+    text = text.replace("/tmp/", f"{tmp_path}/scratch/").replace(" /autograder/", f" {home}/")
     subprocess.run(["bash", "-e", "-c", text], check=True, capture_output=True)
     result = json.loads((home / "results" / "results.json").read_text("utf-8"))
     assert result["score"] == score_of_ann() == 5
@@ -97,7 +97,7 @@ def test_the_script_for_gradescope_writes_the_students_results(tmp_path, submitt
 
 def test_the_script_for_classroom_50_writes_the_students_result(tmp_path, submitted):
     text = next(block for number in range(9) if "copytree" in (block := script("python", number)))
-    text = "\n".join(line for line in text.split("\n") if '"pip"' not in line).replace("/tmp/", f"{tmp_path}/work/")
+    text = "\n".join(line for line in text.split("\n") if '"pip"' not in line).replace("/tmp/", f"{tmp_path}/scratch/")
     (tmp_path / "autograder.py").write_text(text)
     subprocess.run([sys.executable, tmp_path / "autograder.py"], cwd=submitted, check=True, capture_output=True)
     result = json.loads((submitted / "result.json").read_text("utf-8"))

@@ -103,13 +103,9 @@ def _said(variant: Variant, facts: Facts, calls: Sequence[Call]) -> str:
         axes |= axes_of(facts.spec, variant.function, call.case)
         if axes - {1}:
             break
-    return (
-        of_values(variant.phrase)
-        if axes == {1}
-        else of_parts(variant.phrase)
-        if max(axes, default=0) > 2
-        else variant.phrase
-    )
+    if axes == {1}:
+        return of_values(variant.phrase)
+    return of_parts(variant.phrase) if max(axes, default=0) > 2 else variant.phrase
 
 
 def _least(facts: Facts, variant: Variant, calls: Sequence[Call], agreed: Callable[[Function], int | None]) -> Variant:

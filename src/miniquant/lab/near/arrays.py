@@ -126,8 +126,8 @@ def _of_lines(name: str, axis: int, line: str, lines: str, along: str, each: str
         table[f"only_{word}"] = _only(at, axis, 1), f"uses only {one}, and 1 for the others", 0.6
         table[f"zero_{word}"] = _without(at, axis, 0), f"leaves out {one}, or takes 0 for it", 0.5
         table[f"one_{word}"] = _without(at, axis, 1), f"takes 1 for {one}", 0.5
-    for end, shift in (("end", 1), ("beginning", -1)):
-        words, word = f"uses {{}} with {moved} moved by one place towards the {end}", "before" if shift > 0 else "after"
+    for word, end, shift in (("before", "end", 1), ("after", "beginning", -1)):
+        words = f"uses {{}} with {moved} moved by one place towards the {end}"
         table[f"rolled_{word}"] = _along(np.roll, shift, axis), words, 0.45
         table[f"moved_{word}"] = _moved(shift, axis), words, 0.45
     for word, function in NUMBERS:
